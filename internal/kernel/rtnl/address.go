@@ -1,0 +1,99 @@
+package rtnl
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// Address is an IP address of a link as RTM_NEWADDR describes it.
+type Address struct {
+	LinkIndex  int          `json:"linkIndex"`
+	Prefix     netip.Prefix `json:"prefix"`        // address with the length of its subnet: 172.16.11.2/24; of its own length where there is a peer
+	Peer       netip.Prefix `json:"peer,omitzero"` // of a point-to-point link, with the length of its subnet
+	Label      string       `json:"label,omitempty"`
+	Scope      string       `json:"scope,omitempty"`     // "global", "link", "host", …
+	Tentative  bool         `json:"tentative,omitempty"` // duplicate address detection has not ended
+	DADFailed  bool         `json:"dadFailed,omitempty"` // someone else has the address
+	Deprecated bool         `json:"deprecated,omitempty"`
+}
+
+// Addresses returns the IPv4 and IPv6 addresses of the namespace's links, IPv4
+// first, each family as the kernel orders it.
+func (c *Client) Addresses() ([]Address, error) {
+	return dumpIP(c, "addresses", unix.RTM_GETADDR, unix.RTM_NEWADDR, unix.SizeofIfAddrmsg, parseAddress)
+}
+
+// parseAddress decodes the body of an RTM_NEWADDR or RTM_DELADDR.
+func parseAddress(b []byte) (Address, error) {
+	if err := header(b, unix.SizeofIfAddrmsg); err != nil {
+		return Address{}, fmt.Errorf("address: %w", err)
+	}
+	m := addressMessage{flags: uint32(b[2])}
+	a := attributes{rest: b[unix.SizeofIfAddrmsg:]}
+	for a.next() {
+		m.attribute(&a)
+	}
+	address := Address{
+		LinkIndex:  int(int32(binary.NativeEndian.Uint32(b[4:]))),
+		Label:      m.label,
+		Scope:      name(scopes, uint32(b[3])),
+		Tentative:  m.flags&unix.IFA_F_TENTATIVE != 0,
+		DADFailed:  m.flags&unix.IFA_F_DADFAILED != 0,
+		Deprecated: m.flags&unix.IFA_F_DEPRECATED != 0,
+	}
+	err := a.err
+	if err == nil {
+		address.Prefix, address.Peer, err = m.prefixes(b[0], b[1])
+	}
+	if err != nil {
+		return Address{}, fmt.Errorf("address of link %d: %w", address.LinkIndex, err)
+	}
+	return address, nil
+}
+
+// addressMessage holds what cannot be told apart before all has been read.
+type addressMessage struct {
+	address, local netip.Addr
+	label          string
+	flags          uint32
+}
+
+func (m *addressMessage) attribute(a *attributes) {
+	switch a.typ {
+	case unix.IFA_ADDRESS:
+		m.address = a.addr()
+	case unix.IFA_LOCAL:
+		m.local = a.addr()
+	case unix.IFA_LABEL:
+		m.label = a.string()
+	case unix.IFA_FLAGS: // the header's byte has room for the lowest eight only
+		m.flags = a.uint32()
+	}
+}
+
+// prefixes returns an address and its peer. IFA_ADDRESS is the address itself
+// where IFA_LOCAL is missing (IPv6) or the same (IPv4); otherwise it is the
+// peer, and the length in the header is that of the peer's subnet.
+func (m *addressMessage) prefixes(family, bits byte) (own, peer netip.Prefix, err error) {
+	if !m.local.IsValid() || m.local == m.address {
+		own, err = addressPrefix(family, m.address, bits)
+		return own, peer, err
+	}
+	if own, err = addressPrefix(family, m.local, byte(m.local.BitLen())); err != nil {
+		return own, peer, err
+	}
+	if m.address.IsValid() {
+		peer, err = addressPrefix(family, m.address, bits)
+	}
+	return own, peer, err
+}
+
+func addressPrefix(family byte, ip netip.Addr, bits byte) (netip.Prefix, error) {
+	if err := checkFamily(family, ip); err != nil {
+		return netip.Prefix{}, err
+	}
+	return prefix(family, ip, bits)
+}
