@@ -1,0 +1,256 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"railhead/internal/kernel/netns"
+	"railhead/internal/kernel/rdmanl"
+	"railhead/internal/kernel/rtnl"
+	"railhead/internal/kernel/sysfs"
+)
+
+// elsewhere looks for functions that have a driver but nothing to show for it
+// here: their netdev or RDMA device was moved into another network namespace.
+// It looks only while there are any, and keeps what was found earlier as long
+// as that accounts for them.
+func (p *pass) elsewhere() {
+	if p.archive != nil {
+		return
+	}
+	missing := p.missing()
+	if len(missing) == 0 {
+		return
+	}
+	if kept := keepFound(p.prev.Netlink.Elsewhere, missing); accounted(kept, missing) {
+		p.facts.Netlink.Elsewhere = kept
+		return
+	}
+	found, listErr := netns.List(p.fs.Path("proc"))
+	for _, f := range found {
+		n, err := p.lookInto(f)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		p.problem(err)
+		if len(n.IB)+len(n.Links) > 0 {
+			p.facts.Netlink.Elsewhere = append(p.facts.Netlink.Elsewhere, n)
+		}
+	}
+	if listErr != nil && !accounted(p.facts.Netlink.Elsewhere, missing) {
+		p.problem(fmt.Errorf("looking for %s in other network namespaces: %w",
+			strings.Join(slices.Sorted(maps.Keys(missing)), ", "), listErr))
+	}
+}
+
+// want says what a function lacks here.
+type want struct {
+	netdev, rdma bool
+}
+
+// missing returns the functions, by PCI address or auxiliary device, that lack
+// something that they had or must have.
+func (p *pass) missing() map[string]want {
+	netdevs, rdma, had := p.netdevFunctions(), functionsOf(p.facts.IB), p.hadRDMA()
+	missing := map[string]want{}
+	check := func(id, driver string) {
+		known, ok := DriverOf(driver)
+		w := want{
+			netdev: !netdevs[id] && (rdma[id] == nil || isRoCE(rdma[id])),
+			rdma:   rdma[id] == nil && (had[id] || ok && known.Always || !netdevs[id]),
+		}
+		if w.netdev || w.rdma {
+			missing[id] = w
+		}
+	}
+	for i := range p.facts.PCI {
+		d := &p.facts.PCI[i]
+		if d.Driver == "" || isPassedThrough(d.Driver) || !isNetwork(d.Class) {
+			continue
+		}
+		check(d.Address, d.Driver)
+		for _, aux := range d.Auxiliary {
+			check(aux.Name, d.Driver)
+		}
+	}
+	return missing
+}
+
+// netdevFunctions returns all that is above a netdev of this namespace: its
+// parent may be a virtio device, and only that one's parent the function.
+func (p *pass) netdevFunctions() map[string]bool {
+	above := map[string]bool{}
+	for _, l := range p.facts.Netlink.Links {
+		above[l.ParentDev] = true
+	}
+	for _, n := range p.facts.Netdevs {
+		for hop := range strings.SplitSeq(n.DevicePath, "/") {
+			above[hop] = true
+		}
+	}
+	return above
+}
+
+// hadRDMA returns the functions that had an RDMA device, here or elsewhere.
+func (p *pass) hadRDMA() map[string]bool {
+	had := map[string]bool{}
+	for i := range p.prev.IB {
+		had[functionOf(&p.prev.IB[i])] = true
+	}
+	for _, n := range p.prev.Netlink.Elsewhere {
+		for i := range n.IB {
+			had[functionOf(&n.IB[i])] = true
+		}
+	}
+	return had
+}
+
+// isPassedThrough tells whether a driver hands functions to user space.
+func isPassedThrough(driver string) bool {
+	return slices.Contains([]string{"vfio-pci", "uio_pci_generic", "igb_uio", "pci-stub", "xen-pciback"}, driver)
+}
+
+func isRoCE(d *sysfs.IBDevice) bool {
+	return slices.ContainsFunc(d.Ports, func(p sysfs.IBPort) bool { return p.LinkLayer == Ethernet })
+}
+
+// functionOf is the PCI address or auxiliary device that an RDMA device sits
+// on; empty for software RDMA.
+func functionOf(d *sysfs.IBDevice) string {
+	if d.DevicePath == "" {
+		return ""
+	}
+	return path.Base(d.DevicePath)
+}
+
+func functionsOf(ib []sysfs.IBDevice) map[string]*sysfs.IBDevice {
+	return byKey(ib, functionOf)
+}
+
+// keepFound returns those of the namespaces that still exist, without what has
+// come back here.
+func keepFound(found []Namespace, missing map[string]want) []Namespace {
+	var kept []Namespace
+	for _, n := range found {
+		if id, err := netns.Stat(n.Path); err != nil || id != n.ID {
+			continue
+		}
+		n.IB = slices.DeleteFunc(slices.Clone(n.IB), func(d sysfs.IBDevice) bool { return !missing[functionOf(&d)].rdma })
+		n.Links = slices.DeleteFunc(slices.Clone(n.Links), func(l rtnl.Link) bool { return !missing[l.ParentDev].netdev })
+		n.RDMA = slices.DeleteFunc(slices.Clone(n.RDMA), func(d rdmanl.Device) bool {
+			return !slices.ContainsFunc(n.IB, func(ib sysfs.IBDevice) bool { return ib.Name == d.Name })
+		})
+		if len(n.IB)+len(n.Links) > 0 {
+			kept = append(kept, n)
+		}
+	}
+	return kept
+}
+
+// accounted tells whether all that is missing is among what was found.
+func accounted(found []Namespace, missing map[string]want) bool {
+	have := map[string]want{}
+	for _, n := range found {
+		for i := range n.IB {
+			w := have[functionOf(&n.IB[i])]
+			w.rdma = true
+			have[functionOf(&n.IB[i])] = w
+		}
+		for _, l := range n.Links {
+			w := have[l.ParentDev]
+			w.netdev = true
+			have[l.ParentDev] = w
+		}
+	}
+	for id, w := range missing {
+		if w.netdev && !have[id].netdev || w.rdma && !have[id].rdma {
+			return false
+		}
+	}
+	return true
+}
+
+// lookInto reads what another namespace holds of the node's hardware. All that
+// it opens there is closed again: an open socket would keep the namespace, and
+// the devices in it, alive.
+func (p *pass) lookInto(f netns.Found) (n Namespace, err error) {
+	ns, err := netns.Open(f.Path)
+	if err != nil {
+		return Namespace{}, err
+	}
+	defer ns.Close()
+	if ns.ID() != f.ID {
+		return Namespace{}, fmt.Errorf("%s: it became another namespace: %w", f.Path, fs.ErrNotExist)
+	}
+	n = Namespace{ID: f.ID, Path: f.Path}
+	errLinks := n.readLinks(ns)
+	errRDMA := p.readRDMA(&n, ns)
+	return n, errors.Join(errLinks, errRDMA)
+}
+
+// readLinks keeps the links with hardware below them, and their addresses.
+func (n *Namespace) readLinks(ns *netns.NS) error {
+	client, err := rtnl.Dial(&rtnl.Config{NetNS: ns.FD()})
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.Path, err)
+	}
+	defer client.Close()
+	links, err := client.Links()
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.Path, err)
+	}
+	n.Links = slices.DeleteFunc(links, func(l rtnl.Link) bool { return l.ParentDev == "" })
+	if len(n.Links) == 0 {
+		return nil
+	}
+	addresses, err := client.Addresses()
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.Path, err)
+	}
+	n.Addresses = slices.DeleteFunc(addresses, func(a rtnl.Address) bool {
+		return !slices.ContainsFunc(n.Links, func(l rtnl.Link) bool { return l.Index == a.LinkIndex })
+	})
+	return nil
+}
+
+// readRDMA reads the RDMA devices of a namespace. In shared mode every
+// namespace shows all of them, and none is anywhere but here.
+func (p *pass) readRDMA(n *Namespace, ns *netns.NS) error {
+	if system := p.facts.Netlink.System; system == nil || system.NetNSMode != "exclusive" {
+		return nil
+	}
+	client, err := rdmanl.Dial(&rdmanl.Config{NetNS: ns.FD()})
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.Path, err)
+	}
+	defer client.Close()
+	n.RDMA, err = client.DevicesWithPorts()
+	if err != nil || len(n.RDMA) == 0 {
+		return wrap(n.Path, err)
+	}
+	mount, err := ns.SysFS()
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.Path, err)
+	}
+	defer mount.Close()
+	view := p.fs.WithSys(procFD(mount))
+	n.IB, err = view.IBDevices()
+	return wrap(n.Path, err)
+}
+
+func wrap(object string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", object, err)
+}
+
+// procFD is a path to an open directory.
+func procFD(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }

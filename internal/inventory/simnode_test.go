@@ -1,0 +1,567 @@
+package inventory
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"railhead/internal/kernel/ethtool"
+	"railhead/internal/kernel/kerneltest/fakekernel"
+	"railhead/internal/kernel/rdmanl"
+	"railhead/internal/kernel/rtnl"
+	"railhead/internal/kernel/sysfs"
+)
+
+// simNode is a node with simulated cards, whose files are in a directory and
+// whose netlink is a fakekernel. Tests change it while it is read; a change
+// returns what the kernel's events say of it.
+type simNode struct {
+	tb        testing.TB
+	root      string
+	kernel    *fakekernel.Kernel
+	reader    *Reader
+	functions []*simFunction
+	cards     int
+	links     int    // the last link index
+	devices   uint32 // the next RDMA device index
+	chars     int    // the next number of a uverbs and umad
+}
+
+// simFunction is a PF, VF or SF.
+type simFunction struct {
+	id     string // PCI address or auxiliary device
+	path   string // below sys
+	pf     *simFunction
+	vfs    []*simFunction
+	gidLen int
+	gids   map[int]simGID
+	rdma   string
+	device uint32
+	netdev string
+	link   int
+	char   int
+	isHere bool // its RDMA device and netdev are in our namespace
+}
+
+type simGID struct{ gid, typ, netdev string }
+
+// Sizes of GID tables, as mlx5 has them.
+const (
+	gidsOfPF = 256
+	gidsOfVF = 16
+)
+
+// newSimNode makes a node with cards of one PF each, and VFs on each PF.
+func newSimNode(tb testing.TB, pfs, vfs int) *simNode {
+	tb.Helper()
+	n := &simNode{tb: tb, root: memoryDir(tb), links: 1}
+	n.kernel = fakekernel.New(fakekernel.Facts{
+		System:   &rdmanl.System{NetNSMode: "exclusive", CopyOnFork: new(true)},
+		Links:    []rtnl.Link{{Index: 1, Name: "lo", Type: 772}},
+		Settings: map[int]ethtool.LinkSettings{},
+	})
+	n.write("proc/sys/kernel/osrelease", "6.12.48")
+	n.write("proc/thread-self/ns/net", "") // who looks for namespaces finds ours alone
+	n.write("sys/module/ib_core/parameters/netns_mode", "N")
+	n.mkdir("sys/bus/pci/drivers/mlx5_core")
+	n.mkdir("sys/class/infiniband")
+	for range pfs {
+		n.addVFs(n.addPF(), vfs)
+	}
+	n.open()
+	return n
+}
+
+// memoryDir is a temporary directory in memory where there is one.
+func memoryDir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "railhead-")
+	if err != nil {
+		return tb.TempDir()
+	}
+	tb.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			tb.Error(err)
+		}
+	})
+	return dir
+}
+
+// open gives the node a new Reader.
+func (n *simNode) open() {
+	n.tb.Helper()
+	settings, err := n.kernel.Ethtool()
+	n.must(err)
+	n.reader = &Reader{fs: sysfs.New(n.root), links: n.kernel.Links(), rdma: n.kernel.RDMA(), settings: settings}
+	n.tb.Cleanup(func() {
+		if err := n.reader.Close(); err != nil {
+			n.tb.Error(err)
+		}
+	})
+}
+
+func (n *simNode) must(err error) {
+	n.tb.Helper()
+	if err != nil {
+		n.tb.Fatal(err)
+	}
+}
+
+func (n *simNode) file(name string) string { return filepath.Join(n.root, name) }
+
+func (n *simNode) mkdir(name string) {
+	n.tb.Helper()
+	n.must(os.MkdirAll(n.file(name), 0o755))
+}
+
+func (n *simNode) write(name, value string) {
+	n.tb.Helper()
+	n.mkdir(filepath.Dir(name))
+	n.must(os.WriteFile(n.file(name), []byte(value+"\n"), 0o644))
+}
+
+// writeAll writes the attributes of one directory.
+func (n *simNode) writeAll(dir string, attributes map[string]string) {
+	n.tb.Helper()
+	n.mkdir(dir)
+	for name, value := range attributes {
+		n.must(os.WriteFile(n.file(dir+"/"+name), []byte(value+"\n"), 0o644))
+	}
+}
+
+// link makes a relative symbolic link between files below root.
+func (n *simNode) link(name, target string) {
+	n.tb.Helper()
+	n.mkdir(filepath.Dir(name))
+	relative, err := filepath.Rel(filepath.Dir(name), target)
+	n.must(err)
+	n.must(os.Symlink(relative, n.file(name)))
+}
+
+func (n *simNode) remove(name string) {
+	n.tb.Helper()
+	n.must(os.RemoveAll(n.file(name)))
+}
+
+// addPF adds a card, with a GPU beside it and a device that is neither.
+func (n *simNode) addPF() *simFunction {
+	n.tb.Helper()
+	bus := n.cards*16 + 1
+	n.cards++
+	bridge := fmt.Sprintf("devices/pci%04x:00/%04x:00:01.0", n.cards, n.cards)
+	f := &simFunction{id: fmt.Sprintf("%04x:%02x:00.0", n.cards, bus&0xff), gidLen: gidsOfPF}
+	f.path = bridge + "/" + f.id
+	n.addPCI(f.path, "0x15b3", "0x1021", "0x020000")
+	n.writeAll("sys/"+f.path, map[string]string{"sriov_totalvfs": "128", "sriov_numvfs": "0", "sriov_drivers_autoprobe": "1"})
+	n.addPCI(fmt.Sprintf("%s/%04x:%02x:10.0", bridge, n.cards, bus&0xff), "0x10de", "0x2330", "0x030200")
+	n.addPCI(fmt.Sprintf("%s/%04x:%02x:11.0", bridge, n.cards, bus&0xff), "0x8086", "0x0b00", "0x088000")
+	n.functions = append(n.functions, f)
+	n.bind(f)
+	return f
+}
+
+func (n *simNode) addPCI(path, vendor, device, class string) {
+	n.tb.Helper()
+	dir := "sys/" + path
+	n.writeAll(dir, map[string]string{
+		"vendor": vendor, "device": device, "class": class, "subsystem_vendor": vendor, "subsystem_device": "0x0041",
+		"numa_node": "0", "local_cpulist": "0-31,64-95",
+		"current_link_speed": "32.0 GT/s PCIe", "current_link_width": "16", "max_link_speed": "32.0 GT/s PCIe", "max_link_width": "16",
+	})
+	for i := range 30 { // files that nobody reads, as many as a real function has
+		n.write(fmt.Sprintf("%s/other%d", dir, i), "")
+	}
+	n.link("sys/bus/pci/devices/"+filepath.Base(path), dir)
+}
+
+// addVFs enables VFs on a PF that has none.
+func (n *simNode) addVFs(pf *simFunction, vfs int) Changes {
+	n.tb.Helper()
+	if vfs == 0 {
+		return Changes{}
+	}
+	changed := pathChange(pf.path)
+	n.write("sys/"+pf.path+"/sriov_numvfs", strconv.Itoa(vfs))
+	for i := range vfs {
+		id := fmt.Sprintf("%s%02x.%d", pf.id[:8], 2+i/8, i%8)
+		f := &simFunction{id: id, path: filepath.Dir(pf.path) + "/" + id, pf: pf, gidLen: gidsOfVF}
+		n.addPCI(f.path, "0x15b3", "0x101e", "0x020000")
+		n.link("sys/"+f.path+"/physfn", "sys/"+pf.path)
+		n.link(fmt.Sprintf("sys/%s/virtfn%d", pf.path, i), "sys/"+f.path)
+		n.functions = append(n.functions, f)
+		pf.vfs = append(pf.vfs, f)
+		changed.merge(n.bind(f))
+	}
+	return changed
+}
+
+// removeVFs disables all VFs of a PF. The kernel announces the end of each VF,
+// and of the PF nothing.
+func (n *simNode) removeVFs(pf *simFunction) Changes {
+	n.tb.Helper()
+	var changed Changes
+	for i, f := range pf.vfs {
+		changed.merge(n.unbind(f))
+		changed.merge(pathChange(f.path))
+		n.remove("sys/" + f.path)
+		n.remove("sys/bus/pci/devices/" + f.id)
+		n.remove(fmt.Sprintf("sys/%s/virtfn%d", pf.path, i))
+	}
+	n.write("sys/"+pf.path+"/sriov_numvfs", "0")
+	n.functions = slices.DeleteFunc(n.functions, func(f *simFunction) bool { return slices.Contains(pf.vfs, f) })
+	pf.vfs = nil
+	return changed
+}
+
+// addSF adds a subfunction to a PF.
+func (n *simNode) addSF(pf *simFunction, number int) Changes {
+	n.tb.Helper()
+	id := fmt.Sprintf("mlx5_core.sf.%d", number)
+	f := &simFunction{id: id, path: pf.path + "/" + id, pf: pf, gidLen: gidsOfVF}
+	n.write("sys/"+f.path+"/sfnum", strconv.Itoa(80+number))
+	n.functions = append(n.functions, f)
+	changed := pathChange(f.path)
+	changed.merge(n.bind(f))
+	return changed
+}
+
+// bind gives a function its driver, and so an RDMA device and a netdev.
+func (n *simNode) bind(f *simFunction) Changes {
+	n.tb.Helper()
+	n.link("sys/"+f.path+"/driver", "sys/bus/pci/drivers/mlx5_core")
+	n.links++
+	f.link, f.netdev = n.links, fmt.Sprintf("eth%d", n.links)
+	f.device, f.rdma = n.devices, fmt.Sprintf("mlx5_%d", n.devices)
+	n.devices++
+	f.gids = map[int]simGID{}
+	changed := n.appear(f)
+	changed.merge(pathChange(f.path))
+	return changed
+}
+
+// unbind takes the driver away.
+func (n *simNode) unbind(f *simFunction) Changes {
+	n.tb.Helper()
+	changed := pathChange(f.path)
+	if f.isHere {
+		changed.merge(n.vanish(f))
+	}
+	n.removeChars(f)
+	n.remove("sys/" + f.path + "/driver")
+	return changed
+}
+
+// appear brings the RDMA device and the netdev of a function into our
+// namespace.
+func (n *simNode) appear(f *simFunction) Changes {
+	n.tb.Helper()
+	f.isHere = true
+	n.addNetdev(f)
+	n.addRDMA(f)
+	n.addChars(f)
+	n.setGID(f, 0, "fe80:0000:0000:0000:0e42:a1ff:fe65:1234", "IB/RoCE v1", f.netdev)
+	n.setGID(f, 1, "fe80:0000:0000:0000:0e42:a1ff:fe65:1234", "RoCE v2", f.netdev)
+	changed := linkChange(f.link)
+	changed.merge(pathChange(f.path + "/net/" + f.netdev))
+	changed.merge(pathChange(f.path + "/infiniband/" + f.rdma))
+	return changed
+}
+
+// vanish takes them to another one, where they are not found.
+func (n *simNode) vanish(f *simFunction) Changes {
+	n.tb.Helper()
+	changed := linkChange(f.link)
+	changed.merge(pathChange(f.path + "/infiniband/" + f.rdma))
+	f.isHere = false
+	for _, class := range []struct{ name, device string }{{"net", f.netdev}, {"infiniband", f.rdma}} {
+		n.remove("sys/" + f.path + "/" + class.name)
+		n.remove("sys/class/" + class.name + "/" + class.device)
+	}
+	f.gids = map[int]simGID{}
+	n.kernel.Change(func(k *fakekernel.Facts) {
+		k.RDMA = slices.DeleteFunc(k.RDMA, func(d rdmanl.Device) bool { return d.Index == f.device })
+		k.Links = slices.DeleteFunc(k.Links, func(l rtnl.Link) bool { return l.Index == f.link })
+		k.Addresses = slices.DeleteFunc(k.Addresses, func(a rtnl.Address) bool { return a.LinkIndex == f.link })
+		delete(k.Settings, f.link)
+	})
+	n.removeChars(f) // and makes new ones, which belong to no namespace
+	n.addChars(f)
+	return changed
+}
+
+// move takes the devices of a function away, or brings them back.
+func (n *simNode) move(f *simFunction) Changes {
+	n.tb.Helper()
+	if f.isHere {
+		return n.vanish(f)
+	}
+	n.removeChars(f)
+	return n.appear(f)
+}
+
+func (n *simNode) addNetdev(f *simFunction) {
+	n.tb.Helper()
+	dir := "sys/" + f.path + "/net/" + f.netdev
+	n.writeAll(dir, map[string]string{
+		"ifindex": strconv.Itoa(f.link), "dev_port": "0", "type": "1", "address": "0c:42:a1:65:12:34",
+		"operstate": "up", "carrier": "1", "mtu": "9000", "speed": "400000", "phys_port_name": "p0", "phys_switch_id": "",
+	})
+	n.link(dir+"/device", "sys/"+f.path)
+	n.link("sys/class/net/"+f.netdev, dir)
+	n.kernel.Change(func(k *fakekernel.Facts) {
+		k.Links = append(k.Links, rtnl.Link{
+			Index: f.link, Name: f.netdev, Type: 1, Address: "0c:42:a1:65:12:34", Up: true, Running: true, OperState: "up",
+			MTU: 9000, MaxMTU: 9978, ParentBus: "pci", ParentDev: f.id,
+		})
+		slices.SortFunc(k.Links, func(a, b rtnl.Link) int { return a.Index - b.Index })
+		k.Settings[f.link] = ethtool.LinkSettings{SpeedMegabits: 400000, MaxSpeedMegabits: 400000, Duplex: "full", LinkDetected: new(true)}
+	})
+}
+
+func (n *simNode) addRDMA(f *simFunction) {
+	n.tb.Helper()
+	dir := "sys/" + f.path + "/infiniband/" + f.rdma
+	n.writeAll(dir, map[string]string{
+		"node_type": "1: CA", "node_guid": "0c42:a103:0065:1234", "sys_image_guid": "0c42:a103:0065:1234",
+		"fw_ver": "28.39.1002", "board_id": "MT_0000000838", "hca_type": "MT4129",
+	})
+	n.writeAll(dir+"/ports/1", map[string]string{
+		"link_layer": Ethernet, "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "400 Gb/sec (4X NDR)", "lid": "0x0", "sm_lid": "0x0",
+	})
+	table := map[string]string{}
+	for i := range f.gidLen {
+		table[strconv.Itoa(i)] = "0000:0000:0000:0000:0000:0000:0000:0000"
+	}
+	n.writeAll(dir+"/ports/1/gids", table)
+	n.link(dir+"/device", "sys/"+f.path)
+	n.link("sys/class/infiniband/"+f.rdma, dir)
+	n.kernel.Change(func(k *fakekernel.Facts) {
+		k.RDMA = append(k.RDMA, rdmanl.Device{
+			Index: f.device, Name: f.rdma, NodeType: "ca", NodeGUID: "0c42:a103:0065:1234", SysImageGUID: "0c42:a103:0065:1234",
+			Firmware: "28.39.1002", Protocol: "roce", PortCount: 1,
+			Ports: []rdmanl.Port{{
+				DeviceIndex: f.device, DeviceName: f.rdma, Number: 1, State: "ACTIVE", PhysState: "LINK_UP", NetdevIndex: f.link, NetdevName: f.netdev,
+			}},
+		})
+		slices.SortFunc(k.RDMA, func(a, b rdmanl.Device) int { return int(a.Index) - int(b.Index) })
+	})
+}
+
+func (n *simNode) addChars(f *simFunction) {
+	n.tb.Helper()
+	f.char = n.chars
+	n.chars++
+	for class, name := range map[string]string{"infiniband_verbs": "uverbs", "infiniband_mad": "umad"} {
+		name += strconv.Itoa(f.char)
+		dir := "sys/" + f.path + "/" + class + "/" + name
+		n.writeAll(dir, map[string]string{"dev": fmt.Sprintf("231:%d", f.char), "ibdev": f.rdma})
+		if class == "infiniband_mad" {
+			n.write(dir+"/port", "1")
+		}
+		n.link("sys/class/"+class+"/"+name, dir)
+		n.write("dev/infiniband/"+name, "")
+	}
+}
+
+func (n *simNode) removeChars(f *simFunction) {
+	n.tb.Helper()
+	for class, name := range map[string]string{"infiniband_verbs": "uverbs", "infiniband_mad": "umad"} {
+		name += strconv.Itoa(f.char)
+		n.remove("sys/" + f.path + "/" + class)
+		n.remove("sys/class/" + class + "/" + name)
+		n.remove("dev/infiniband/" + name)
+	}
+}
+
+// setGID sets an entry of a GID table.
+func (n *simNode) setGID(f *simFunction, index int, gid, typ, netdev string) {
+	n.tb.Helper()
+	f.gids[index] = simGID{gid, typ, netdev}
+	port := fmt.Sprintf("sys/%s/infiniband/%s/ports/1", f.path, f.rdma)
+	n.write(fmt.Sprintf("%s/gids/%d", port, index), gid)
+	n.write(fmt.Sprintf("%s/gid_attrs/types/%d", port, index), typ)
+	n.write(fmt.Sprintf("%s/gid_attrs/ndevs/%d", port, index), netdev)
+}
+
+// addAddress gives a link an address, and the RDMA device of a function its
+// GIDs.
+func (n *simNode) addAddress(f *simFunction, link int, netdev string, address netip.Addr) Changes {
+	n.tb.Helper()
+	n.kernel.Change(func(k *fakekernel.Facts) {
+		k.Addresses = append(k.Addresses, rtnl.Address{LinkIndex: link, Prefix: netip.PrefixFrom(address, 24), Scope: "global"})
+	})
+	b := address.As4()
+	gid := fmt.Sprintf("0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x", b[0], b[1], b[2], b[3])
+	for _, typ := range []string{"IB/RoCE v1", "RoCE v2"} {
+		index := 0
+		for f.gids[index].gid != "" {
+			index++
+		}
+		n.setGID(f, index, gid, typ, netdev)
+	}
+	return linkChange(link)
+}
+
+// removeAddresses takes all addresses of a link away, with their GIDs.
+func (n *simNode) removeAddresses(f *simFunction, link int, netdev string) Changes {
+	n.tb.Helper()
+	n.kernel.Change(func(k *fakekernel.Facts) {
+		k.Addresses = slices.DeleteFunc(k.Addresses, func(a rtnl.Address) bool { return a.LinkIndex == link })
+	})
+	for index, g := range maps.Clone(f.gids) {
+		if index > 1 && g.netdev == netdev {
+			n.write(fmt.Sprintf("sys/%s/infiniband/%s/ports/1/gids/%d", f.path, f.rdma, index), "0000:0000:0000:0000:0000:0000:0000:0000")
+			delete(f.gids, index)
+		}
+	}
+	return linkChange(link)
+}
+
+// addMacvlan puts a macvlan on the netdev of a function.
+func (n *simNode) addMacvlan(f *simFunction, address netip.Addr) Changes {
+	n.tb.Helper()
+	n.links++
+	l := rtnl.Link{Index: n.links, Name: fmt.Sprintf("macvlan%d", n.links), Type: 1, Kind: "macvlan", Mode: "bridge", ParentIndex: f.link, Up: true}
+	n.kernel.Change(func(k *fakekernel.Facts) { k.Links = append(k.Links, l) })
+	return n.addAddress(f, l.Index, l.Name, address)
+}
+
+// changeLink changes a link in netlink.
+func (n *simNode) changeLink(index int, change func(*rtnl.Link)) Changes {
+	n.tb.Helper()
+	n.kernel.Change(func(k *fakekernel.Facts) {
+		for i := range k.Links {
+			if k.Links[i].Index == index {
+				change(&k.Links[i])
+			}
+		}
+	})
+	return linkChange(index)
+}
+
+// changeRDMA changes an RDMA device in netlink.
+func (n *simNode) changeRDMA(f *simFunction, change func(*rdmanl.Device)) {
+	n.tb.Helper()
+	n.kernel.Change(func(k *fakekernel.Facts) {
+		for i := range k.RDMA {
+			if k.RDMA[i].Index == f.device {
+				k.RDMA[i].Ports = slices.Clone(k.RDMA[i].Ports)
+				change(&k.RDMA[i])
+			}
+		}
+	})
+}
+
+// setPortState changes the state of a port; the kernel makes no event of that.
+func (n *simNode) setPortState(f *simFunction, up bool) Changes {
+	n.tb.Helper()
+	state, phys := "DOWN", "DISABLED"
+	attributes := map[string]string{"state": "1: DOWN", "phys_state": "3: Disabled", "rate": "40 Gb/sec (4X QDR)"}
+	if up {
+		state, phys = "ACTIVE", "LINK_UP"
+		attributes = map[string]string{"state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "400 Gb/sec (4X NDR)"}
+	}
+	n.writeAll(fmt.Sprintf("sys/%s/infiniband/%s/ports/1", f.path, f.rdma), attributes)
+	n.changeRDMA(f, func(d *rdmanl.Device) { d.Ports[0].State, d.Ports[0].PhysState = state, phys })
+	return Changes{}
+}
+
+// setSpeed changes what a link runs at.
+func (n *simNode) setSpeed(f *simFunction, megabits int) Changes {
+	n.tb.Helper()
+	n.write("sys/"+f.path+"/net/"+f.netdev+"/speed", strconv.Itoa(megabits))
+	n.kernel.Change(func(k *fakekernel.Facts) {
+		s := k.Settings[f.link]
+		s.SpeedMegabits = megabits
+		k.Settings[f.link] = s
+	})
+	return linkChange(f.link)
+}
+
+// renameRDMA renames an RDMA device.
+func (n *simNode) renameRDMA(f *simFunction, name string) Changes {
+	n.tb.Helper()
+	dir := "sys/" + f.path + "/infiniband/"
+	n.must(os.Rename(n.file(dir+f.rdma), n.file(dir+name)))
+	n.remove("sys/class/infiniband/" + f.rdma)
+	f.rdma = name
+	n.link("sys/class/infiniband/"+name, dir+name)
+	for class, char := range map[string]string{"infiniband_verbs": "uverbs", "infiniband_mad": "umad"} {
+		n.write(fmt.Sprintf("sys/%s/%s/%s%d/ibdev", f.path, class, char, f.char), name)
+	}
+	n.changeRDMA(f, func(d *rdmanl.Device) { d.Name, d.Ports[0].DeviceName = name, name })
+	return pathChange(f.path + "/infiniband/" + name)
+}
+
+// renameNetdev renames a netdev, which GIDs name.
+func (n *simNode) renameNetdev(f *simFunction, name string) Changes {
+	n.tb.Helper()
+	dir := "sys/" + f.path + "/net/"
+	old := f.netdev
+	n.must(os.Rename(n.file(dir+old), n.file(dir+name)))
+	n.remove("sys/class/net/" + old)
+	f.netdev = name
+	n.link("sys/class/net/"+name, dir+name)
+	for index, g := range f.gids {
+		if g.netdev == old {
+			n.setGID(f, index, g.gid, g.typ, name)
+		}
+	}
+	n.changeRDMA(f, func(d *rdmanl.Device) { d.Ports[0].NetdevName = name })
+	changed := n.changeLink(f.link, func(l *rtnl.Link) { l.Name = name })
+	changed.merge(pathChange(f.path + "/net/" + name))
+	return changed
+}
+
+// bond puts the netdevs of two functions into a bond, for which the RDMA device
+// of the first stands alone.
+func (n *simNode) bond(first, second *simFunction) int {
+	n.tb.Helper()
+	n.links++
+	bond := rtnl.Link{Index: n.links, Name: "bond0", Type: 1, Kind: "bond", BondMode: "802.3ad", Up: true, Running: true, MTU: 9000}
+	n.kernel.Change(func(k *fakekernel.Facts) {
+		k.Links = append(k.Links, bond)
+		k.RDMA = slices.DeleteFunc(k.RDMA, func(d rdmanl.Device) bool { return d.Index == second.device })
+	})
+	n.remove("sys/" + second.path + "/infiniband")
+	n.remove("sys/class/infiniband/" + second.rdma)
+	n.removeChars(second)
+	for _, f := range []*simFunction{first, second} {
+		n.changeLink(f.link, func(l *rtnl.Link) { l.MasterIndex = bond.Index })
+	}
+	for index, g := range first.gids {
+		n.setGID(first, index, g.gid, g.typ, bond.Name)
+	}
+	return bond.Index
+}
+
+// read reads what changed and joins it.
+func (n *simNode) read(prev *Facts, changed Changes) (*Facts, *Snapshot) {
+	f := n.reader.Read(prev, changed)
+	return f, Join(f, Options{})
+}
+
+// check compares a snapshot with what a Reader sees that starts afresh.
+func (n *simNode) check(got *Snapshot) string {
+	n.tb.Helper()
+	_, want := n.read(nil, Changes{})
+	return diff(n.tb, want, got)
+}
+
+// diff compares snapshots as text, line by line.
+func diff(tb testing.TB, want, got *Snapshot) string {
+	tb.Helper()
+	a, b := strings.Split(string(encode(tb, want)), "\n"), strings.Split(string(encode(tb, got)), "\n")
+	if slices.Equal(a, b) {
+		return ""
+	}
+	return cmp.Diff(a, b)
+}
