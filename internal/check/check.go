@@ -1,0 +1,65 @@
+// Package check says why RDMA does not work on a node, or works worse than it
+// could: it holds what was read of the node against rules, and each rule that
+// is broken gives a finding with the command that mends it.
+//
+// Rules are pure functions of a [Node]. The package changes nothing, needs no
+// privilege beyond what reading takes, and never runs a command.
+package check
+
+import "slices"
+
+// Wishes are what the administrator wants of the node. What is not wished for
+// is not held against the node.
+type Wishes struct {
+	NetNSMode string // "shared" or "exclusive"; empty for either
+	VFs       int    // VFs on each PF that is a rail; 0 for any number
+}
+
+// Run holds a node against all rules. The worst findings come first; among
+// equals the order is that of the rules, then of the devices.
+func Run(n *Node, wishes Wishes) []Finding {
+	findings := []Finding{}
+	for _, rule := range rules() {
+		findings = append(findings, rule(n, wishes)...)
+	}
+	slices.SortStableFunc(findings, compareFindings)
+	return findings
+}
+
+// rule is one thing to look at.
+type rule func(*Node, Wishes) []Finding
+
+// rules lists them from the bottom up: what is below explains what is above.
+func rules() []rule {
+	return []rule{
+		hardware,
+		driverMissing,
+		rdmaModuleMissing,
+		rdmaDeviceMissing,
+		netnsModeWanted,
+		netnsModeAtBoot,
+		linkLayer,
+		portDown,
+		portWithoutNetdev,
+		guidZero,
+		gidMissing,
+		gidTableFull,
+		speedBelowCard,
+		pcieBelowCard,
+		mtuBelowCard,
+		mtuDiffers,
+		firmwareDiffers,
+		verbsDeviceMissing,
+		madDeviceMissing,
+		connectionDeviceMissing,
+		memlock,
+		vfsWanted,
+		vfsUnbound,
+		duplicateSubnets,
+		reversePathFilter,
+		peerMemory,
+		runtimeNRI,
+		runtimeCDI,
+		unreadable,
+	}
+}
