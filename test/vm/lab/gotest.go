@@ -1,0 +1,62 @@
+//go:build linux
+
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Binary is a test binary of one package that runs in any guest.
+type Binary struct {
+	// Package is the package's import path.
+	Package string
+	// Tests are the names of its top-level tests.
+	Tests []string
+
+	path   string
+	source string // the package's directory
+}
+
+// BuildTests builds the static test binaries of the packages that a pattern names, into dir. Packages without tests are
+// left out.
+func BuildTests(ctx context.Context, pattern, dir string) ([]Binary, error) {
+	const format = `{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}`
+	out, err := output(goCommand(ctx, "list", "-f", format, pattern))
+	if err != nil {
+		return nil, err
+	}
+	var binaries []Binary
+	for line := range strings.Lines(string(out)) {
+		pkg, source, _ := strings.Cut(strings.TrimSpace(line), " ")
+		b := Binary{Package: pkg, source: source, path: filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test")}
+		if err := run(goCommand(ctx, "test", "-c", "-o", b.path, pkg)); err != nil {
+			return nil, fmt.Errorf("test binary of %s: %w", pkg, err)
+		}
+		list := command(ctx, b.path, "-test.list", "^Test")
+		list.Dir = source
+		names, err := output(list)
+		if err != nil {
+			return nil, fmt.Errorf("tests of %s: %w", pkg, err)
+		}
+		b.Tests = strings.Fields(string(names))
+		binaries = append(binaries, b)
+	}
+	return binaries, nil
+}
+
+// buildInit builds pid 1.
+func buildInit(ctx context.Context, path string) error {
+	return run(goCommand(ctx, "build", "-ldflags=-s -w", "-o", path, "railhead/test/vm/guestinit"))
+}
+
+// goCommand is the go command for programs that run without a C library.
+func goCommand(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := command(ctx, "go", args...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	return cmd
+}

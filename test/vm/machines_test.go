@@ -1,0 +1,79 @@
+//go:build linux
+
+package vm
+
+import (
+	"slices"
+	"strings"
+
+	"railhead/test/vm/lab"
+	"railhead/test/vm/plan"
+)
+
+// The kernels that machines run.
+var (
+	newest = lab.Kernel{Suite: "sid", Series: "7"}
+	stable = lab.Kernel{Suite: "trixie", Series: "6.12"}
+)
+
+// casesPackage has the tests that are written for the lab. The beginning of their names is the machine they are for.
+const casesPackage = "railhead/test/vm/cases"
+
+// kernelSuites run the tests of the packages that speak to the kernel, here as root and on a kernel with RDMA; without
+// those that want what the lab has not: an ordinary user, or the kernel's headers.
+func kernelSuites() []lab.Suite {
+	left := []string{"TestIBDeviceUnreadable", "TestLinkModeTable", "TestListNotPermitted", "TestSysFSNotPermitted"}
+	var suites []lab.Suite
+	for _, name := range []string{"ethtool", "netns", "rdmanl", "rtnl", "sysfs", "uevent"} {
+		suites = append(suites, lab.Suite{
+			Packages: "railhead/internal/kernel/" + name,
+			Tests:    func(test string) bool { return !slices.Contains(left, test) },
+		})
+	}
+	return suites
+}
+
+// machines is the lab. A test of another package is run here by adding a suite with that package.
+func machines() []lab.Machine {
+	return []lab.Machine{
+		{
+			// RDMA devices that every namespace sees, as a node is set up by default.
+			Name: "shared", Kernel: newest, MovableRXE: true,
+			Modules: []plan.Module{{Name: "ib_core", Params: []string{"netns_mode=1"}}, {Name: "ib_uverbs"}, {Name: "rdma_ucm"}},
+			Suites:  append(kernelSuites(), lab.Suite{Packages: casesPackage, Tests: named("TestShared", "TestAny")}),
+		},
+		{
+			// A node with two rails: each with its own NUMA node, PCIe switch and SR-IOV card; RDMA devices belong to
+			// one namespace each. The mode must be set before any other module loads ib_core.
+			Name: "sriov", Kernel: newest, MovableRXE: true,
+			Nodes: []lab.Node{{PFs: 1}, {PFs: 1}},
+			Modules: []plan.Module{
+				{Name: "ib_core", Params: []string{"netns_mode=0"}},
+				{Name: "ib_uverbs"},
+				{Name: "rdma_ucm"},
+				{Name: "rdma_rxe"},
+				{Name: "igb"},
+				{Name: "igbvf"},
+			},
+			Suites: []lab.Suite{{Packages: casesPackage, Tests: named("TestSRIOV", "TestAny")}},
+		},
+		{
+			// What most clusters run: the stable kernel with its own modules.
+			Name: "stable", Kernel: stable,
+			Modules: []plan.Module{{Name: "ib_core", Params: []string{"netns_mode=1"}}, {Name: "ib_uverbs"}, {Name: "rdma_ucm"}},
+			Suites:  []lab.Suite{{Packages: casesPackage, Tests: named("TestAny")}},
+		},
+	}
+}
+
+// named selects tests by the beginnings of their names.
+func named(prefixes ...string) func(string) bool {
+	return func(name string) bool {
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(name, prefix) {
+				return true
+			}
+		}
+		return false
+	}
+}
