@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -294,11 +295,24 @@ func charDevicesCell(r deviceRow) string {
 
 // whereCell names the network namespace of what was moved.
 func whereCell(r deviceRow) string {
-	if r.device.RDMA != nil && r.device.RDMA.NetNS != nil {
-		return r.device.RDMA.NetNS.Path
-	}
-	if r.netdev != nil && r.netdev.NetNS != nil {
-		return r.netdev.NetNS.Path
+	switch {
+	case r.device.RDMA != nil && r.device.RDMA.NetNS != nil:
+		return netnsName(r.device.RDMA.NetNS)
+	case r.netdev != nil && r.netdev.NetNS != nil:
+		return netnsName(r.netdev.NetNS)
 	}
 	return ""
+}
+
+// netnsName is the name that "ip netns" has for a namespace, or the process
+// that is in it.
+func netnsName(n *inventory.NetNS) string {
+	dir, name := path.Split(n.Path)
+	if path.Base(dir) == "netns" {
+		return name
+	}
+	if process, ok := strings.CutSuffix(n.Path, "/ns/net"); ok {
+		return "process " + path.Base(process)
+	}
+	return n.Path
 }

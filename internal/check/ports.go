@@ -89,17 +89,8 @@ func mendInfiniBandPort(f *Finding, r portRef) {
 	f.Seen += "; the link is up and no subnet manager has set the port up"
 	f.Mend = []string{
 		fmt.Sprintf("sminfo -C %s -P %d # is there a subnet manager on this fabric?", r.device.RDMA.Name, r.port.Number),
-		fmt.Sprintf("opensm -B -g %s # none? One host of the fabric may run it", portGUID(r)),
+		fmt.Sprintf("opensm -B -g 0x%s # none? One host of the fabric may run it", strings.ReplaceAll(r.port.GUID, ":", "")),
 	}
-}
-
-// portGUID is the GUID of a port, the lower half of its first GID.
-func portGUID(r portRef) string {
-	if len(r.port.GIDs) == 0 {
-		return "PORT_GUID"
-	}
-	groups := strings.Split(r.port.GIDs[0].GID, ":")
-	return "0x" + strings.Join(groups[len(groups)/2:], "")
 }
 
 func mendEthernetPort(f *Finding, r portRef) {

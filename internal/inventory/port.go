@@ -175,7 +175,7 @@ func (p *Port) setNetdev(n *netdev) {
 	const megabitsPerGigabit = 1000
 	p.MaxGigabits = float64(n.maxMegabits) / megabitsPerGigabit
 	if p.LinkLayer == Ethernet && n.megabits > 0 {
-		p.Gigabits = float64(n.megabits) / megabitsPerGigabit
+		p.Gigabits, p.Lanes = float64(n.megabits)/megabitsPerGigabit, n.lanes
 	}
 }
 
@@ -192,6 +192,16 @@ func rdmaMTU(mtu int) int {
 }
 
 // gidsOf lists the GIDs of a port; those of RoCE stand for addresses.
+// portGUID is the lower half of an InfiniBand port's first GID; the upper half
+// is its subnet.
+func portGUID(p Port) string {
+	if p.LinkLayer != InfiniBand || len(p.GIDs) == 0 || p.GIDs[0].Index != 0 {
+		return ""
+	}
+	groups := strings.Split(p.GIDs[0].GID, ":")
+	return strings.Join(groups[len(groups)/2:], ":")
+}
+
 func gidsOf(ib *sysfs.IBPort, isRoCE bool) []GID {
 	if ib == nil {
 		return nil

@@ -120,6 +120,7 @@ type Port struct {
 	RDMAMTU     int     `json:"rdmaMTU,omitempty"` // RoCE: largest packet payload that the netdev's MTU lets through
 	LID         uint32  `json:"lid,omitempty"`
 	SMLID       uint32  `json:"smLID,omitempty"`
+	GUID        string  `json:"guid,omitempty"` // of an InfiniBand port
 	GIDTableLen int     `json:"gidTableLen,omitempty"`
 	GIDs        []GID   `json:"gids,omitempty"`
 }

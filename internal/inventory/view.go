@@ -32,6 +32,7 @@ type netdev struct {
 	bondMode     string
 	megabits     int
 	maxMegabits  int
+	lanes        int
 }
 
 // rdmaFacts is an RDMA device as sysfs and netlink tell it; one may be nil.
@@ -83,6 +84,7 @@ func newView(ib []sysfs.IBDevice, rdma []rdmanl.Device, sys []sysfs.Netdev, link
 		if s, ok := settings[n.Index]; ok {
 			n.megabits = cmp.Or(s.SpeedMegabits, n.megabits)
 			n.maxMegabits = s.MaxSpeedMegabits
+			n.lanes = s.Lanes
 		}
 	}
 	for _, a := range addrs {
