@@ -44,6 +44,33 @@ func TestAnyInventory(t *testing.T) {
 	}
 }
 
+// TestAnyInventoryElsewhere has Soft-RoCE devices whose netdevs are in another namespace, in shared and in exclusive mode:
+// a veth and a macvlan that were moved, and a bond, which can only be made there. Stock Soft-RoCE goes with its netdev.
+func TestAnyInventoryElsewhere(t *testing.T) {
+	Require(t)
+	AddVeth(t, "va", "vb")
+	AddVeth(t, "vc", "vd")
+	AddVeth(t, "vx", "vy")
+	AddMacvlan(t, "mv", "vb")
+	AddRXE(t, "rxeva", "va")
+	AddRXE(t, "rxemv", "mv")
+	pod := NewNetNS(t, "pod")
+	for _, netdev := range []string{"va", "mv", "vc", "vx"} {
+		Run(t, "ip", "link", "set", netdev, "netns", "pod")
+	}
+	pod.Run(t, "ip", "link", "add", "bo", "type", "bond", "mode", "active-backup")
+	for _, member := range []string{"vc", "vx"} {
+		pod.Run(t, "ip", "link", "set", member, "master", "bo")
+	}
+	pod.Run(t, "ip", "link", "set", "bo", "up")
+	pod.Run(t, "rdma", "link", "add", "rxebo", "type", "rxe", "netdev", "bo")
+	EventuallyAsTools(t, func() *inventory.Snapshot { return Inventory(t) })
+	d := find(t, Inventory(t), "rxebo") // the kernel makes the device in the host namespace, wherever its netdev is
+	if p := d.RDMA.Ports[0]; p.Netdev != "" || len(d.Netdevs) != 0 {
+		t.Errorf("rxebo has port %+v and netdevs %+v here, and its netdev is in a pod", p, d.Netdevs)
+	}
+}
+
 // TestSharedInventory has netdevs in other namespaces: in shared mode their RDMA devices stay.
 func TestSharedInventory(t *testing.T) {
 	Require(t)
