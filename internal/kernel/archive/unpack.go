@@ -3,6 +3,8 @@
 // from elsewhere, and how a bug report becomes a test. The package knows files,
 // not what they mean.
 //
+// [Unpack] makes a tree of an archive, a [Writer] makes an archive of a tree.
+//
 // # Format
 //
 // An archive is a txtar file: a comment, then files, each after a line
@@ -87,17 +89,17 @@ func (t *tree) close() {
 
 // entry makes what an entry of the archive stands for.
 func (t *tree) entry(name string, data []byte) error {
-	if dir, ok := strings.CutSuffix(name, "/{}"); ok {
-		return t.table(dir, string(data))
-	}
-	if link, target, ok := strings.Cut(name, " -> "); ok {
-		return t.link(link, target)
-	}
-	if dir, ok := strings.CutSuffix(name, "/"); ok {
-		_, err := t.enter(dir)
+	switch e := parseEntry(name); e.kind {
+	case tableEntry:
+		return t.table(e.name, string(data))
+	case linkEntry:
+		return t.link(e.name, e.target)
+	case directoryEntry:
+		_, err := t.enter(e.name)
 		return err
+	default:
+		return t.file(e.name, data)
 	}
-	return t.file(name, data)
 }
 
 // table makes the files and links that the lines of a table stand for.
@@ -118,14 +120,15 @@ func (t *tree) table(dir, lines string) error {
 }
 
 func (t *tree) line(dir, line string) error {
-	name, value, isFile := strings.Cut(line+" ", ": ") // the space is for "NAME:"
-	if link, target, ok := strings.Cut(line, " -> "); ok && (!isFile || len(link) < len(name)) {
-		return t.link(dir+"/"+link, target)
+	r, err := parseRow(line)
+	switch {
+	case err != nil:
+		return err
+	case r.isLink:
+		return t.link(dir+"/"+r.name, r.text)
+	default:
+		return t.file(dir+"/"+r.name, []byte(r.text+"\n"))
 	}
-	if !isFile {
-		return errors.New(`want "NAME: VALUE" or "NAME -> TARGET"`)
-	}
-	return t.file(dir+"/"+name, []byte(strings.TrimSuffix(value, " ")+"\n"))
 }
 
 func (t *tree) file(name string, data []byte) error {
@@ -148,10 +151,8 @@ func (t *tree) link(name, target string) error {
 	if err := checkPath(name); err != nil {
 		return err
 	}
-	// A clean target goes up first and only then down, where no link can turn
-	// a further step up into another one.
-	if path.IsAbs(target) || path.Clean(target) != target || !filepath.IsLocal(path.Join(path.Dir(name), target)) {
-		return fmt.Errorf("link to %.64q, want a relative, clean target inside the tree", target)
+	if err := checkTarget(name, target); err != nil {
+		return err
 	}
 	dir, err := t.enter(path.Dir(name))
 	if err != nil {
@@ -196,6 +197,15 @@ func (t *tree) leave() {
 func checkPath(name string) error {
 	if !filepath.IsLocal(name) || path.Clean(name) != name {
 		return fmt.Errorf("path %.64q, want a clean one inside the tree", name)
+	}
+	return nil
+}
+
+func checkTarget(name, target string) error {
+	// A clean target goes up first and only then down, where no link can turn
+	// a further step up into another one.
+	if path.IsAbs(target) || path.Clean(target) != target || !filepath.IsLocal(path.Join(path.Dir(name), target)) {
+		return fmt.Errorf("link to %.64q, want a relative, clean target inside the tree", target)
 	}
 	return nil
 }
