@@ -66,7 +66,7 @@ func Dial(config *Config) (*Client, error) {
 // the device in that socket's namespace, so one socket is opened in the right
 // namespace and the two wires cannot disagree.
 func newClient(nl *genetlink.Conn) (*Client, error) {
-	c, err := newNetlinkClient(nl)
+	c, err := New(nl)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +85,11 @@ func newClient(nl *genetlink.Conn) (*Client, error) {
 	return c, nil
 }
 
-// newNetlinkClient returns a Client without the ioctl wire.
-func newNetlinkClient(nl *genetlink.Conn) (*Client, error) {
+// New returns a Client on a connection to generic netlink, or to something
+// that answers like it. It has no socket for ioctls, so driver information and
+// statistics are [ErrNotSupported]. The Client owns the connection. The error is
+// [ErrNotSupported] where there is no ethtool netlink family.
+func New(nl *genetlink.Conn) (*Client, error) {
 	family, err := nl.GetFamily(unix.ETHTOOL_GENL_NAME)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("netlink family %q, which Linux 5.6 brought: %w", unix.ETHTOOL_GENL_NAME, ErrNotSupported)

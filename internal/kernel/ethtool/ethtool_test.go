@@ -43,7 +43,7 @@ func (k *fakeKernel) client() *Client {
 	if k.flags == 0 {
 		k.flags = unix.ETHTOOL_FLAG_COMPACT_BITSETS
 	}
-	c, err := newNetlinkClient(genltest.Dial(genltest.ServeFamily(testFamily, k.serve)))
+	c, err := New(genltest.Dial(genltest.ServeFamily(testFamily, k.serve)))
 	if err != nil {
 		k.tb.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestNoFamily(t *testing.T) {
 	conn := genltest.Dial(func(genetlink.Message, netlink.Message) ([]genetlink.Message, error) {
 		return nil, genltest.Error(int(unix.ENOENT))
 	})
-	_, err := newNetlinkClient(conn)
+	_, err := New(conn)
 	if !errors.Is(err, ErrNotSupported) || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want ErrNotSupported and not fs.ErrNotExist, which is a netdev that is gone", err)
 	}
@@ -241,11 +241,22 @@ func TestNoAnswer(t *testing.T) {
 	conn := genltest.Dial(genltest.ServeFamily(testFamily, func(genetlink.Message, netlink.Message) ([]genetlink.Message, error) {
 		return nil, io.EOF
 	}))
-	c, err := newNetlinkClient(conn)
+	c, err := New(conn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Pause(3); err == nil {
 		t.Error("no error without an answer")
+	}
+}
+
+func TestNewHasNoIoctl(t *testing.T) {
+	t.Parallel()
+	c := (&fakeKernel{tb: t}).client()
+	if _, err := c.DriverInfo("eth0"); !errors.Is(err, ErrNotSupported) {
+		t.Errorf("driver information: %v, want %v", err, ErrNotSupported)
+	}
+	if _, err := c.StatNames("eth0"); !errors.Is(err, ErrNotSupported) {
+		t.Errorf("statistics: %v, want %v", err, ErrNotSupported)
 	}
 }

@@ -98,6 +98,9 @@ func (c *Client) withArena(cmd, netdev string, fn func(arena []byte) error) erro
 	if c.closed.Load() {
 		return &Error{Command: cmd, Netdev: netdev, Err: fs.ErrClosed}
 	}
+	if c.arena == nil {
+		return &Error{Command: cmd, Netdev: netdev, Err: unix.EOPNOTSUPP}
+	}
 	if err := fn(c.arena); err != nil {
 		return &Error{Command: cmd, Netdev: netdev, Err: err}
 	}

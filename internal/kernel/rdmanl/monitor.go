@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // Event is a change of an RDMA device or of a port's netdev. Fields that the
@@ -75,8 +76,8 @@ func monitored(c *Client) error {
 
 // Receive waits for events. An event that cannot be read does not hide the
 // others. The error is ErrEventsLost when the socket overran, after which
-// devices are to be read again and Receive goes on; it is fs.ErrClosed after
-// Close.
+// devices are to be read again and Receive goes on with the events that come
+// next; it is fs.ErrClosed after Close.
 func (m *Monitor) Receive() ([]Event, error) {
 	r := request{command: CmdMonitor}
 	for {
@@ -103,9 +104,28 @@ func (m *Monitor) receiveError(r request, err error) error {
 	case m.closed.Load():
 		e.found(finding{is: fs.ErrClosed})
 	case errors.Is(err, syscall.ENOBUFS):
+		m.drain()
 		e.found(finding{ErrEventsLost, "events were lost; devices must be read again"})
 	}
 	return e
+}
+
+// drain drops what waits. The kernel says ENOBUFS once and then goes on dropping
+// events, in silence, until the queue has been empty (netlink_overrun and
+// netlink_rcv_wake in net/netlink/af_netlink.c).
+func (m *Monitor) drain() {
+	raw, err := m.conn.SyscallConn()
+	if err != nil {
+		return // no socket of the kernel
+	}
+	_ = raw.Control(func(fd uintptr) { // fails when closed, which the next Receive says
+		for {
+			_, _, _, _, err := unix.Recvmsg(int(fd), make([]byte, 1), nil, unix.MSG_DONTWAIT)
+			if err != nil && !errors.Is(err, unix.ENOBUFS) && !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	})
 }
 
 // monitorMessages drops what is not an event of nldev.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"syscall"
 
 	"github.com/mdlayher/netlink"
 	"github.com/mdlayher/socket"
@@ -95,6 +96,9 @@ func (s *routeSocket) setup(groups uint32) (uint32, error) {
 
 // Close closes the socket and ends a blocked receive.
 func (s *routeSocket) Close() error { return s.conn.Close() }
+
+// SyscallConn gives access to the socket.
+func (s *routeSocket) SyscallConn() (syscall.RawConn, error) { return s.conn.SyscallConn() }
 
 // Send sends one message to the kernel.
 func (s *routeSocket) Send(m netlink.Message) error { return s.SendMessages([]netlink.Message{m}) }

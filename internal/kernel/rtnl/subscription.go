@@ -10,7 +10,8 @@ import (
 
 // ErrOverrun says that the kernel dropped events because they were not read
 // fast enough: whoever keeps a picture of the namespace must read everything
-// again. The subscription goes on.
+// again. The subscription goes on with the events that come next; those that
+// still waited are dropped too.
 var ErrOverrun = errors.New("events were lost: read everything again")
 
 // Group is a kind of thing that events are about.
@@ -92,6 +93,7 @@ func (s *Subscription) Receive() ([]Event, error) {
 		msgs, err := s.conn.Receive()
 		switch {
 		case errors.Is(err, unix.ENOBUFS):
+			drain(s.conn)
 			return nil, fmt.Errorf("rtnetlink: %w", ErrOverrun)
 		case err != nil:
 			return nil, fmt.Errorf("rtnetlink events: %w", err)
@@ -100,6 +102,25 @@ func (s *Subscription) Receive() ([]Event, error) {
 			return events, err
 		}
 	}
+}
+
+// drain drops what waits. The kernel says ENOBUFS once and then goes on dropping
+// events, in silence, until the queue has been empty (netlink_overrun and
+// netlink_rcv_wake in net/netlink/af_netlink.c): without drain, events that
+// come after ErrOverrun would be lost with no error.
+func drain(conn *netlink.Conn) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return // no socket of the kernel
+	}
+	_ = raw.Control(func(fd uintptr) { // fails when closed, which the next Receive says
+		for {
+			_, _, _, _, err := unix.Recvmsg(int(fd), make([]byte, 1), nil, unix.MSG_DONTWAIT)
+			if err != nil && !errors.Is(err, unix.ENOBUFS) && !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	})
 }
 
 // Close ends the subscription and a Receive that waits.
