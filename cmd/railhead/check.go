@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"railhead/internal/check"
+	"railhead/internal/inventory"
 )
 
 // The exit statuses of "railhead check".
@@ -52,6 +53,7 @@ type wishFlags struct{ check.Wishes }
 func addWishFlags(cmd *cobra.Command) *wishFlags {
 	w := &wishFlags{}
 	cmd.Flags().StringVar(&w.NetNSMode, "want-netns-mode", "", "the RDMA network namespace mode there should be: shared or exclusive")
+	cmd.Flags().StringVar(&w.LinkLayer, "want-link-layer", "", "the link layer that the rails should have: ethernet or infiniband")
 	cmd.Flags().IntVar(&w.VFs, "want-vfs", 0, "how many VFs each rail should have")
 	return w
 }
@@ -61,6 +63,15 @@ func (w *wishFlags) validate() error {
 	case "", "shared", "exclusive":
 	default:
 		return fmt.Errorf("--want-netns-mode: there is no mode %q, there are shared and exclusive", w.NetNSMode)
+	}
+	switch strings.ToLower(w.LinkLayer) {
+	case "":
+	case "ethernet":
+		w.LinkLayer = inventory.Ethernet
+	case "infiniband":
+		w.LinkLayer = inventory.InfiniBand
+	default:
+		return fmt.Errorf("--want-link-layer: there is no link layer %q, there are ethernet and infiniband", w.LinkLayer)
 	}
 	if w.VFs < 0 {
 		return fmt.Errorf("--want-vfs: %d is less than 0", w.VFs)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"path"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -180,8 +179,8 @@ func kindCell(r deviceRow) string {
 
 func rdmaCell(r deviceRow) string {
 	switch {
-	case r.device.RDMA == nil && r.device.Bond != nil && r.device.Bond.RDMA != "":
-		return "(" + r.device.Bond.RDMA + ")"
+	case r.device.CarriedBy != "":
+		return "(" + r.device.CarriedBy + ")"
 	case r.device.RDMA == nil:
 		return ""
 	case r.port != nil && len(r.device.RDMA.Ports) > 1:
@@ -297,22 +296,9 @@ func charDevicesCell(r deviceRow) string {
 func whereCell(r deviceRow) string {
 	switch {
 	case r.device.RDMA != nil && r.device.RDMA.NetNS != nil:
-		return netnsName(r.device.RDMA.NetNS)
+		return r.device.RDMA.NetNS.Name()
 	case r.netdev != nil && r.netdev.NetNS != nil:
-		return netnsName(r.netdev.NetNS)
+		return r.netdev.NetNS.Name()
 	}
 	return ""
-}
-
-// netnsName is the name that "ip netns" has for a namespace, or the process
-// that is in it.
-func netnsName(n *inventory.NetNS) string {
-	dir, name := path.Split(n.Path)
-	if path.Base(dir) == "netns" {
-		return name
-	}
-	if process, ok := strings.CutSuffix(n.Path, "/ns/net"); ok {
-		return "process " + path.Base(process)
-	}
-	return n.Path
 }

@@ -35,7 +35,7 @@ func addSourceFlags(cmd *cobra.Command) *source {
 type node struct {
 	fs         sysfs.FS
 	inventory  *inventory.Snapshot
-	otherNetNS int
+	otherNetNS *int // nil where unknown
 }
 
 // look reads the node and hands it to use, before a copy that was unpacked is
@@ -95,11 +95,11 @@ func (s *source) lookAt(dir string, use func(node) error) error {
 		return fmt.Errorf("--sysfs-root: %w", err)
 	}
 	facts := r.Read(nil, inventory.Changes{All: true})
-	return use(node{
-		fs:         fsys,
-		inventory:  inventory.Join(facts, inventory.Options{Rails: s.rails}),
-		otherNetNS: len(facts.Netlink.Elsewhere),
-	})
+	n := node{fs: fsys, inventory: inventory.Join(facts, inventory.Options{Rails: s.rails})}
+	if others := len(facts.Netlink.Elsewhere); others > 0 {
+		n.otherNetNS = &others
+	}
+	return use(n)
 }
 
 func isNodeCopy(dir string) bool {
@@ -116,13 +116,13 @@ func (s *source) lookHere(use func(node) error) error {
 	}
 	defer r.Close()
 	facts := r.Read(nil, inventory.Changes{All: true})
-	others, err := netns.List("/proc")
-	if err != nil && !errors.Is(err, fs.ErrPermission) { // without permission some are not counted
+	n := node{fs: fsys}
+	if others, err := netns.List("/proc"); err == nil {
+		count := len(others)
+		n.otherNetNS = &count
+	} else if !errors.Is(err, fs.ErrPermission) { // without permission not all can be counted
 		facts.Problems = append(facts.Problems, err)
 	}
-	return use(node{
-		fs:         fsys,
-		inventory:  inventory.Join(facts, inventory.Options{Rails: s.rails}),
-		otherNetNS: len(others),
-	})
+	n.inventory = inventory.Join(facts, inventory.Options{Rails: s.rails})
+	return use(n)
 }

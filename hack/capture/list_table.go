@@ -101,10 +101,16 @@ var containerdConfigs = []string{
 	"etc/containerd/config.toml",
 }
 
+// crioConfigs are where CRI-O's configuration may be.
+var crioConfigs = []string{"/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"}
+
+// nriPlugin is the one plugin of containerd that may be switched off as a whole.
+const nriPlugin = "io.containerd.nri.v1.nri"
+
 // containerdSwitches are what is copied of containerd's configuration, beside
 // its version: switches of plugins.
 var containerdSwitches = map[string]string{
-	"io.containerd.nri.v1.nri":     "disable",
+	nriPlugin:                      "disable",
 	"io.containerd.cri.v1.runtime": "enable_cdi",
 	"io.containerd.grpc.v1.cri":    "enable_cdi",
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +19,14 @@ import (
 func (c *copier) settings() {
 	c.osRelease()
 	for _, name := range containerdConfigs {
-		c.containerd(name)
+		c.containerd(name, importDepth)
 	}
+	for _, pattern := range crioConfigs {
+		for _, name := range c.glob(pattern) {
+			c.crio(name)
+		}
+	}
+	c.gpuDriver()
 	c.modprobe()
 	c.commandLine()
 	c.processes()
@@ -53,32 +60,61 @@ func linesThat(text string, approve func(line string) bool) string {
 	return b.String()
 }
 
-func (c *copier) containerd(name string) {
+// importDepth bounds how deep configuration files may import others.
+const importDepth = 3
+
+// containerd copies the switches of a configuration file and of those that it
+// imports.
+func (c *copier) containerd(name string, depth int) {
 	text, err := c.read(name, configLimit)
 	if err != nil {
 		return
 	}
-	switches, err := containerdLines([]byte(text))
+	config, err := parseContainerd([]byte(text))
 	if err != nil {
 		c.leaveOut(fmt.Errorf("/%s: it is no TOML that containerd would take", name)) // the parser's error may quote it
 		return
 	}
-	c.keep(c.out.File(name, []byte(switches)))
+	c.keep(c.out.File(name, []byte(config.lines())))
+	if depth == 0 {
+		return
+	}
+	for _, pattern := range config.Imports {
+		if !path.IsAbs(pattern) {
+			pattern = path.Join("/", path.Dir(name), pattern)
+		}
+		for _, file := range c.glob(pattern) {
+			if file != name {
+				c.containerd(file, depth-1)
+			}
+		}
+	}
 }
 
-// containerdLines returns the version and the switches of a configuration of
-// containerd.
-func containerdLines(text []byte) (string, error) {
-	var config struct {
-		Version int                       `toml:"version"`
-		Plugins map[string]map[string]any `toml:"plugins"`
-	}
-	if err := toml.Unmarshal(text, &config); err != nil {
-		return "", err
-	}
+// containerdConfig is what is looked at of a configuration of containerd.
+type containerdConfig struct {
+	Version  int                       `toml:"version"`
+	Imports  []string                  `toml:"imports"`
+	Disabled []string                  `toml:"disabled_plugins"`
+	Plugins  map[string]map[string]any `toml:"plugins"`
+}
+
+func parseContainerd(text []byte) (config containerdConfig, err error) {
+	return config, toml.Unmarshal(text, &config)
+}
+
+// lines writes the version, the imports and the switches down again.
+func (config containerdConfig) lines() string {
 	var b strings.Builder
 	if config.Version != 0 {
 		fmt.Fprintf(&b, "version = %d\n", config.Version)
+	}
+	if len(config.Imports) > 0 {
+		fmt.Fprintf(&b, "imports = [%s]\n", quoted(config.Imports))
+	}
+	disabled := slices.DeleteFunc(slices.Clone(config.Disabled), func(plugin string) bool { return plugin != nriPlugin })
+	if len(disabled) > 0 {
+		fmt.Fprintf(&b, "disabled_plugins = [%s]\n", quoted(disabled))
 	}
 	for _, plugin := range slices.Sorted(maps.Keys(containerdSwitches)) {
 		key := containerdSwitches[plugin]
@@ -86,7 +122,76 @@ func containerdLines(text []byte) (string, error) {
 			fmt.Fprintf(&b, "\n[plugins.%q]\n  %s = %t\n", plugin, key, value)
 		}
 	}
-	return b.String(), nil
+	return b.String()
+}
+
+// quoted writes strings as a list of TOML has them.
+func quoted(list []string) string {
+	words := make([]string, len(list))
+	for i, s := range list {
+		words[i] = strconv.Quote(s)
+	}
+	return strings.Join(words, ", ")
+}
+
+// crio copies whether CRI-O has NRI on.
+func (c *copier) crio(name string) {
+	text, err := c.read(name, configLimit)
+	if err != nil {
+		return
+	}
+	switches, err := crioLines([]byte(text))
+	if err != nil {
+		c.leaveOut(fmt.Errorf("/%s: it is no TOML that CRI-O would take", name))
+		return
+	}
+	c.keep(c.out.File(name, []byte(switches)))
+}
+
+func crioLines(text []byte) (string, error) {
+	var config struct {
+		CRIO struct {
+			NRI struct {
+				Enable *bool `toml:"enable_nri"`
+			} `toml:"nri"`
+		} `toml:"crio"`
+	}
+	if err := toml.Unmarshal(text, &config); err != nil {
+		return "", err
+	}
+	if config.CRIO.NRI.Enable == nil {
+		return "", nil
+	}
+	return fmt.Sprintf("[crio.nri]\n  enable_nri = %t\n", *config.CRIO.NRI.Enable), nil
+}
+
+// gpuDriver copies which of its two drivers NVIDIA's GPUs run with, and not
+// where that was built.
+func (c *copier) gpuDriver() {
+	const name = "proc/driver/nvidia/version"
+	text, err := c.read(name, configLimit)
+	if err != nil {
+		return
+	}
+	kind := "Kernel Module"
+	if strings.Contains(text, "Open Kernel Module") {
+		kind = "Open Kernel Module"
+	}
+	c.keep(c.out.File(name, []byte("NVRM version: NVIDIA UNIX "+kind+"\n")))
+}
+
+// glob returns the files that match a pattern of places on the system, without
+// the leading slash.
+func (c *copier) glob(pattern string) []string {
+	root := c.fs.Path()
+	matches, err := filepath.Glob(filepath.Join(root, pattern))
+	if err != nil {
+		c.leaveOut(fmt.Errorf("imports %q: %w", pattern, err))
+	}
+	for i := range matches {
+		matches[i] = strings.TrimPrefix(strings.TrimPrefix(matches[i], root), "/")
+	}
+	return matches
 }
 
 // modprobe copies the options of the modules of RDMA, each to its file.

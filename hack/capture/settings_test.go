@@ -26,25 +26,46 @@ func TestContainerdLines(t *testing.T) {
 			in:   "[plugins.'io.containerd.nri.v1.nri']\ndisable = true\nsocket_path = '/x'\n[plugins.'io.containerd.grpc.v1.cri']\nenable_cdi = false\nsandbox_image = 'x'\n",
 			want: "\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  enable_cdi = false\n\n[plugins.\"io.containerd.nri.v1.nri\"]\n  disable = true\n",
 		},
+		{
+			name: "imports and disabled plugins",
+			in:   "version = 3\nimports = ['conf.d/*.toml']\ndisabled_plugins = ['io.containerd.nri.v1.nri', 'x']\n",
+			want: "version = 3\nimports = [\"conf.d/*.toml\"]\ndisabled_plugins = [\"io.containerd.nri.v1.nri\"]\n",
+		},
 		{"switch that is none", "version = 3\n[plugins.'io.containerd.nri.v1.nri']\ndisable = 'password'\n", "version = 3\n"},
+	}
+	lines := func(text string) (string, error) {
+		config, err := parseContainerd([]byte(text))
+		return config.lines(), err
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := containerdLines([]byte(tt.in))
+			got, err := lines(tt.in)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("lines (-want +got):\n%s", diff)
 			}
-			if again, err := containerdLines([]byte(got)); err != nil || again != got {
+			if again, err := lines(got); err != nil || again != got {
 				t.Errorf("lines of the lines: %q, %v", again, err)
 			}
 		})
 	}
-	if got, err := containerdLines([]byte("version = [")); err == nil || got != "" {
-		t.Errorf("%q, error %v, want an error only", got, err)
+	if got, err := lines("version = ["); err == nil {
+		t.Errorf("%q, want an error", got)
+	}
+}
+
+func TestCRIOLines(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"": "",
+		"[crio]\nroot = \"/x\"\n[crio.nri]\nenable_nri = false\n": "[crio.nri]\n  enable_nri = false\n",
+	} {
+		if got, err := crioLines([]byte(in)); err != nil || got != want {
+			t.Errorf("%q, error %v, want %q", got, err, want)
+		}
 	}
 }
 
@@ -121,24 +142,26 @@ func FuzzOsReleaseLines(f *testing.F) {
 	})
 }
 
-// FuzzContainerdLines: nothing of a configuration gets through but the version
-// and switches.
+// FuzzContainerdLines: nothing of a configuration gets through but the version,
+// imports, and switches.
 func FuzzContainerdLines(f *testing.F) {
 	f.Add("version = 3\n[plugins.'io.containerd.nri.v1.nri']\ndisable = true\n")
 	f.Add("[plugins.'io.containerd.grpc.v1.cri'.registry.auth]\npassword = 'x'\n")
 	f.Add("version = 3\nplugins = 1\n")
 	switches := slices.Sorted(maps.Values(containerdSwitches))
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := containerdLines([]byte(text))
-		if err != nil && got != "" {
-			t.Errorf("%q and error %v", got, err)
+		config, err := parseContainerd([]byte(text))
+		if err != nil {
+			return
 		}
+		got := config.lines()
 		for line := range strings.Lines(got) {
 			line = strings.TrimSpace(line)
 			key, value, _ := strings.Cut(line, " = ")
 			plugin := strings.TrimSuffix(strings.TrimPrefix(line, `[plugins."`), `"]`)
 			switch {
 			case line == "", containerdSwitches[plugin] != "":
+			case key == "imports" && len(config.Imports) > 0, key == "disabled_plugins" && value == `["`+nriPlugin+`"]`:
 			case key == "version" && strings.Trim(value, "-0123456789") == "":
 			case slices.Contains(switches, key) && (value == "true" || value == "false"):
 			default:

@@ -23,20 +23,19 @@ func charDevices(d *inventory.Device, prefix string) []inventory.CharDevice {
 func verbsDeviceMissing(n *Node, _ Wishes) []Finding {
 	var findings []Finding
 	var without []string
-	for i := range n.Inventory.Devices {
-		d := &n.Inventory.Devices[i]
-		if d.RDMA == nil {
-			continue
-		}
+	for _, d := range n.devices(func(d *inventory.Device) bool { return d.RDMA != nil }) {
 		verbs := charDevices(d, "uverbs")
 		if len(verbs) == 0 {
 			without = append(without, d.RDMA.Name)
 		}
 		for _, c := range verbs {
-			if !c.Exists && n.HasDev {
-				findings = append(findings, nodeMissing(d, c, "infiniband_verbs"))
+			if !c.Exists && n.HasDevInfiniBand {
+				findings = append(findings, nodeMissing(d, c, "infiniband_verbs", "0666", Error))
 			}
 		}
+	}
+	if n.HasDev && !n.HasDevInfiniBand && n.hasRDMA() {
+		findings = append(findings, noDevInfiniBand())
 	}
 	if len(without) == 0 {
 		return findings
@@ -61,8 +60,8 @@ func madDeviceMissing(n *Node, _ Wishes) []Finding {
 			without = append(without, r.device.RDMA.Name)
 		}
 		for _, c := range mad {
-			if !c.Exists && n.HasDev {
-				findings = append(findings, nodeMissing(r.device, c, "infiniband_mad"))
+			if !c.Exists && n.HasDevInfiniBand {
+				findings = append(findings, nodeMissing(r.device, c, "infiniband_mad", "0600", Warning))
 			}
 		}
 	}
@@ -75,7 +74,7 @@ func madDeviceMissing(n *Node, _ Wishes) []Finding {
 
 // connectionDeviceMissing finds a node without rdma_cm.
 func connectionDeviceMissing(n *Node, _ Wishes) []Finding {
-	if len(n.ports(isStandard)) == 0 || n.ConnectionDevice || !n.HasDev {
+	if len(n.ports(isStandard)) == 0 || n.ConnectionDevice || !n.HasDevInfiniBand {
 		return nil
 	}
 	f := Finding{
@@ -93,16 +92,28 @@ func connectionDeviceMissing(n *Node, _ Wishes) []Finding {
 	return []Finding{f}
 }
 
-func nodeMissing(d *inventory.Device, c inventory.CharDevice, subsystem string) Finding {
+// noDevInfiniBand stands for all files that are missing.
+func noDevInfiniBand() Finding {
 	return Finding{
 		Severity: Error,
+		ID:       "char-device-missing",
+		Object:   "/dev/infiniband",
+		Seen:     "it does not exist",
+		Why:      "programs open RDMA devices through the files in it",
+		Mend:     []string{"udevadm trigger --action=add --subsystem-match=infiniband_verbs # in a container: mount the host's /dev/infiniband"},
+	}
+}
+
+func nodeMissing(d *inventory.Device, c inventory.CharDevice, subsystem, mode string, severity Severity) Finding {
+	return Finding{
+		Severity: severity,
 		ID:       "char-device-missing",
 		Object:   "/dev/infiniband/" + c.Name,
 		Seen:     fmt.Sprintf("the kernel has %s (%d:%d) for %s, /dev/infiniband has no such file", c.Name, c.Major, c.Minor, d.RDMA.Name),
 		Why:      "what is not in /dev cannot be given to a pod",
 		Mend: []string{
 			"udevadm trigger --action=add --subsystem-match=" + subsystem,
-			fmt.Sprintf("mkdir -p /dev/infiniband && mknod -m 0666 /dev/infiniband/%s c %d %d # without udev", c.Name, c.Major, c.Minor),
+			fmt.Sprintf("mknod -m %s /dev/infiniband/%s c %d %d # without udev", mode, c.Name, c.Major, c.Minor),
 		},
 	}
 }
@@ -111,7 +122,7 @@ func classMissing(class string, devices []string, n *Node, module string, severi
 	f := Finding{
 		Severity: severity,
 		ID:       "char-device-missing",
-		Object:   strings.Join(devices, ", "),
+		Object:   firstFew(devices),
 		Seen:     fmt.Sprintf("no %s device; module %s is not loaded", class, module),
 		Why:      why,
 		Mend:     loadModule(module),

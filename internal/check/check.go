@@ -12,6 +12,7 @@ import "slices"
 // is not held against the node.
 type Wishes struct {
 	NetNSMode string // "shared" or "exclusive"; empty for either
+	LinkLayer string // of the rails: "Ethernet" or "InfiniBand"; empty for either
 	VFs       int    // VFs on each PF that is a rail; 0 for any number
 }
 
@@ -32,14 +33,16 @@ type rule func(*Node, Wishes) []Finding
 // rules lists them from the bottom up: what is below explains what is above.
 func rules() []rule {
 	return []rule{
-		hardware,
+		noRDMAHardware,
 		driverMissing,
-		rdmaModuleMissing,
+		moduleMissing,
 		rdmaDeviceMissing,
-		netnsModeWanted,
+		netnsMode,
 		netnsModeAtBoot,
-		linkLayer,
+		linkLayerWanted,
+		linkLayerDiffers,
 		portDown,
+		bondMemberDown,
 		portWithoutNetdev,
 		guidZero,
 		gidMissing,
@@ -52,14 +55,14 @@ func rules() []rule {
 		verbsDeviceMissing,
 		madDeviceMissing,
 		connectionDeviceMissing,
-		memlock,
+		memlockLimit,
 		vfsWanted,
 		vfsUnbound,
-		duplicateSubnets,
+		duplicateSubnet,
 		reversePathFilter,
-		peerMemory,
-		runtimeNRI,
-		runtimeCDI,
+		gpuPeerMemory,
+		nriOff,
+		cdiOff,
 		unreadable,
 	}
 }

@@ -35,7 +35,7 @@ func nodeOf(t *testing.T, machine string) *Node {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Gather(fsys, inventory.Join(r.Read(nil, inventory.Changes{All: true}), inventory.Options{}), 0)
+		return Gather(fsys, inventory.Join(r.Read(nil, inventory.Changes{All: true}), inventory.Options{}), new(int))
 	}))
 	return clone(t, once.(func() *Node)())
 }
@@ -132,16 +132,31 @@ var faults = []fault{
 	{
 		name:   "exclusive mode wished, pods running, ib_core built in",
 		wishes: Wishes{NetNSMode: "exclusive"},
-		damage: func(n *Node) { n.OtherNetNS, n.Modules["ib_core"] = 12, Module{Loaded: true, Builtin: true} },
+		damage: func(n *Node) { *n.OtherNetNS, n.Modules["ib_core"] = 12, Module{Loaded: true, Builtin: true} },
 		want:   []string{"netns-mode"},
 	},
 	{
 		name:   "shared mode wished on Red Hat",
 		wishes: Wishes{NetNSMode: "shared"},
 		damage: func(n *Node) {
-			n.Inventory.System.NetNSMode, n.BootNetNSMode, n.Distribution, n.OtherNetNS = exclusive, exclusive, "rhel", 1
+			n.Inventory.System.NetNSMode, n.BootNetNSMode, n.Distribution = exclusive, exclusive, []string{"rocky", "rhel", "fedora"}
+			*n.OtherNetNS = 1
 		},
 		want: []string{"netns-mode"},
+	},
+	{
+		name:   "exclusive mode wished, number of pods unknown, set on the command line on Red Hat",
+		wishes: Wishes{NetNSMode: "exclusive"},
+		damage: func(n *Node) {
+			n.OtherNetNS, n.Distribution, n.BootNetNSModeFrom = nil, []string{"rhel"}, commandLine
+		},
+		want: []string{"netns-mode"},
+	},
+	{
+		name:   "shared mode wished, but the next boot makes it exclusive",
+		wishes: Wishes{NetNSMode: "shared"},
+		damage: func(n *Node) { n.BootNetNSMode, n.BootNetNSModeFrom = exclusive, "/etc/modprobe.d/rdma.conf" },
+		want:   []string{"netns-mode-at-boot"},
 	},
 	{
 		name:   "exclusive mode not kept",
@@ -152,6 +167,12 @@ var faults = []fault{
 		name:   "exclusive mode set but not in force",
 		damage: func(n *Node) { n.BootNetNSMode, n.BootNetNSModeFrom = exclusive, "/etc/modprobe.d/rdma.conf" },
 		want:   []string{"netns-mode-at-boot"},
+	},
+	{
+		name:   "rails of another link layer than wished",
+		wishes: Wishes{LinkLayer: inventory.InfiniBand},
+		damage: func(n *Node) { onlyRail(n, "mlx5_0") },
+		want:   []string{"link-layer"},
 	},
 	{
 		name: "one port of another link layer",
@@ -169,6 +190,21 @@ var faults = []fault{
 			d.Netdevs[0].Up, d.Netdevs[0].Running = false, false
 		},
 		want: []string{"port-down"},
+	},
+	{
+		name: "port of no use",
+		damage: func(n *Node) {
+			d := device(n, "mlx5_4")
+			d.RDMA.Ports[0].State, d.RDMA.Ports[0].PhysState = "DOWN", "DISABLED"
+			d.Netdevs[0].Up, d.Netdevs[0].Running, d.Netdevs[0].Addresses = false, false, nil
+		},
+		want: []string{"port-down"},
+	},
+	{
+		name:    "member of a bond down",
+		machine: "mlx5-bond",
+		damage:  func(n *Node) { device(n, "enp152s0f1np1").Netdevs[0].Running = false },
+		want:    []string{"bond-member-down"},
 	},
 	{
 		name:   "port down with a carrier",
@@ -198,7 +234,6 @@ var faults = []fault{
 			d.Netdevs[0].NetNS = &inventory.NetNS{ID: netns.ID{Ino: 4026532345}}
 			d.RDMA.Ports[0].Netdev, d.RDMA.Ports[0].MTU, d.RDMA.Ports[0].RDMAMTU = "", 0, 0
 		},
-		want: []string{"port-without-netdev"},
 	},
 	{
 		name:   "GUID of a PF zero",
@@ -227,6 +262,22 @@ var faults = []fault{
 		want: []string{"gid-table-full"},
 	},
 	{
+		name:   "slow port that is no rail",
+		damage: func(n *Node) { port(n, "mlx5_6").Gigabits = 200; device(n, "mlx5_6").Rail = nil },
+		want:   []string{"speed-below-card"},
+	},
+	{
+		name:    "all InfiniBand ports slower than their type",
+		machine: "mlx5-ib-ipoib",
+		damage: func(n *Node) {
+			for _, name := range []string{"mlx5_0", "mlx5_1"} {
+				p := port(n, name)
+				p.State, p.Gigabits, p.Lanes, p.Speed = "ACTIVE", 200, 4, "HDR"
+			}
+		},
+		want: []string{"speed-below-card", "speed-below-card", "gdrdrv-missing"},
+	},
+	{
 		name:   "slow port",
 		damage: func(n *Node) { port(n, "mlx5_6").Gigabits = 200 },
 		want:   []string{"speed-below-card"},
@@ -244,6 +295,15 @@ var faults = []fault{
 		name:   "narrow PCIe link",
 		damage: func(n *Node) { device(n, "mlx5_6").PCI.Link.Lanes = 4 },
 		want:   []string{"pcie-below-card"},
+	},
+	{
+		name: "PCIe link slower than the card but not than its port",
+		damage: func(n *Node) {
+			d := device(n, "mlx5_6")
+			d.PCI.Link.GigaTransfers, d.RDMA.Ports[0].Gigabits, d.RDMA.Ports[0].MaxGigabits = 16, 200, 200
+			n.Inventory.Devices = []inventory.Device{*d}
+		},
+		want: []string{"pcie-below-card"},
 	},
 	{
 		name:   "small MTU",
@@ -279,6 +339,21 @@ var faults = []fault{
 		name:   "uverbs not in /dev",
 		damage: func(n *Node) { device(n, "mlx5_0").RDMA.CharDevices[0].Exists = false },
 		want:   []string{"char-device-missing"},
+	},
+	{
+		name:   "no /dev/infiniband",
+		damage: func(n *Node) { n.HasDevInfiniBand = false },
+		want:   []string{"char-device-missing"},
+	},
+	{
+		name:    "umad not in /dev",
+		machine: "mlx5-ib-ipoib",
+		damage: func(n *Node) {
+			port(n, "mlx5_1").State = "ACTIVE"
+			chars := device(n, "mlx5_0").RDMA.CharDevices
+			chars[slices.IndexFunc(chars, func(c inventory.CharDevice) bool { return c.Name == "umad0" })].Exists = false
+		},
+		want: []string{"char-device-missing", "gdrdrv-missing"},
 	},
 	{
 		name:    "ib_umad not loaded",
@@ -339,6 +414,10 @@ var faults = []fault{
 		want: []string{"duplicate-subnet"},
 	},
 	{
+		name:   "two addresses of one subnet on one rail",
+		damage: func(n *Node) { moveTo(n, "mlx5_1", "172.16.12.77/24") },
+	},
+	{
 		name: "two rails in one subnet, set up for it",
 		damage: func(n *Node) {
 			moveTo(n, "mlx5_1", "172.16.11.9/24")
@@ -360,6 +439,18 @@ var faults = []fault{
 		name:   "no peer memory",
 		damage: func(n *Node) { delete(n.Modules, "nvidia_peermem"); delete(n.Modules, "gdrdrv") },
 		want:   []string{"nvidia-peermem-missing", "gdrdrv-missing"},
+	},
+	{
+		name:   "no peer memory with the open driver",
+		damage: func(n *Node) { delete(n.Modules, "nvidia_peermem"); n.OpenGPUDriver = true },
+		want:   []string{"nvidia-peermem-missing"},
+	},
+	{
+		name: "k3s without NRI",
+		damage: func(n *Node) {
+			n.Runtimes = []Runtime{{Name: "containerd", CDI: true, Version: 3, Config: "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"}}
+		},
+		want: []string{"nri-off"},
 	},
 	{
 		name:   "containerd without NRI and CDI",

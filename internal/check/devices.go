@@ -28,7 +28,7 @@ func (r portRef) note() string {
 		notes = append(notes, r.port.Netdev)
 	}
 	if r.device.RDMA.NetNS != nil {
-		notes = append(notes, "in "+r.device.RDMA.NetNS.String())
+		notes = append(notes, "in "+r.device.RDMA.NetNS.Name())
 	}
 	if len(notes) == 0 {
 		return ""
@@ -36,15 +36,30 @@ func (r portRef) note() string {
 	return " (" + strings.Join(notes, ", ") + ")"
 }
 
-// ports returns the ports of the devices that keep accepts, without those that
-// stand on an eswitch for other functions.
+// deviceName names a device by its RDMA device and its place.
+func deviceName(d *inventory.Device) string {
+	if d.RDMA == nil || d.RDMA.Name == d.ID {
+		return d.ID
+	}
+	return fmt.Sprintf("%s (%s)", d.RDMA.Name, d.ID)
+}
+
+// devices returns the devices that keep accepts.
+func (n *Node) devices(keep func(*inventory.Device) bool) []*inventory.Device {
+	var list []*inventory.Device
+	for i := range n.Inventory.Devices {
+		if d := &n.Inventory.Devices[i]; keep(d) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// ports returns the ports of the RDMA devices that keep accepts, without those
+// that stand on an eswitch for other functions.
 func (n *Node) ports(keep func(*inventory.Device) bool) []portRef {
 	var refs []portRef
-	for i := range n.Inventory.Devices {
-		d := &n.Inventory.Devices[i]
-		if d.RDMA == nil || !keep(d) {
-			continue
-		}
+	for _, d := range n.devices(func(d *inventory.Device) bool { return d.RDMA != nil && keep(d) }) {
 		for k := range d.RDMA.Ports {
 			if !d.RDMA.Ports[k].Representor {
 				refs = append(refs, portRef{device: d, port: &d.RDMA.Ports[k]})
@@ -57,30 +72,54 @@ func (n *Node) ports(keep func(*inventory.Device) bool) []portRef {
 // anyDevice accepts every device.
 func anyDevice(*inventory.Device) bool { return true }
 
-// here accepts devices that are in the namespace we look from.
+// here accepts RDMA devices of the namespace we look from.
 func here(d *inventory.Device) bool { return d.RDMA.NetNS == nil }
 
-// notVF accepts devices that are the node's own: a VF waits, down and without
-// addresses, for its pod.
-func notVF(d *inventory.Device) bool { return d.Kind != inventory.VF && here(d) }
-
-// netdev returns the netdev that carries a port, if it is the device's own.
-func (r portRef) netdev() *inventory.Netdev {
-	for i := range r.device.Netdevs {
-		if r.device.Netdevs[i].Name == r.port.Netdev {
-			return &r.device.Netdevs[i]
-		}
-	}
-	return nil
+// isOwn accepts RDMA devices that are the node's own. A VF or SF waits, down
+// and without addresses, for its pod.
+func isOwn(d *inventory.Device) bool {
+	return here(d) && (d.IsRoot() || d.Kind == inventory.Virtual)
 }
 
-// isStandard accepts devices that speak RoCE, InfiniBand or iWARP, and not a
-// protocol of their vendor's own, such as EFA, which has neither GUIDs nor
-// rdma_cm.
+// isCard accepts RDMA devices of cards: the functions that stand for a whole
+// port, and not a share of one.
+func isCard(d *inventory.Device) bool { return here(d) && d.IsRoot() }
+
+// isRail accepts cards that are rails.
+func isRail(d *inventory.Device) bool { return isCard(d) && d.Rail != nil }
+
+// isStandard accepts devices that speak RoCE, InfiniBand, Omni-Path or iWARP,
+// and not a protocol of their vendor's own or raw Ethernet, which have neither
+// GUIDs nor rdma_cm. Netlink tells the protocol; sysfs alone, the link layer.
 func isStandard(d *inventory.Device) bool {
+	if d.RDMA.Index != nil {
+		return slices.Contains([]string{"ib", "roce", "iw", "opa"}, d.RDMA.Protocol)
+	}
 	return slices.ContainsFunc(d.RDMA.Ports, func(p inventory.Port) bool {
 		return p.LinkLayer == inventory.Ethernet || p.LinkLayer == inventory.InfiniBand
 	})
+}
+
+// isMellanox tells whether the tools of that maker work on a card.
+func isMellanox(d *inventory.Device) bool { return d.PCI != nil && d.PCI.Vendor == "15b3" }
+
+// orInfo is a severity that holds for rails: what another card lacks is worth
+// knowing, but it may be meant so.
+func orInfo(d *inventory.Device, s Severity) Severity {
+	if d.Rail == nil {
+		return Info
+	}
+	return s
+}
+
+// netdev returns the netdev that carries a port, if it is in this namespace.
+func (r portRef) netdev() *inventory.Netdev {
+	for i := range r.device.Netdevs {
+		if n := &r.device.Netdevs[i]; n.Name == r.port.Netdev && n.NetNS == nil {
+			return n
+		}
+	}
+	return nil
 }
 
 // plural returns "1 thing" or "n things".
@@ -89,4 +128,13 @@ func plural(n int, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// firstFew joins words, and says how many more there are after a handful.
+func firstFew(words []string) string {
+	const few = 4
+	if len(words) <= few {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:few], ", "), len(words)-few)
 }

@@ -2,9 +2,9 @@ package check
 
 import "fmt"
 
-// peerMemory finds nodes whose NVIDIA GPUs and RDMA cards cannot reach each
+// gpuPeerMemory finds nodes whose NVIDIA GPUs and RDMA cards cannot reach each
 // other's memory.
-func peerMemory(n *Node, _ Wishes) []Finding {
+func gpuPeerMemory(n *Node, _ Wishes) []Finding {
 	gpus := 0
 	for _, g := range n.Inventory.GPUs {
 		if g.Driver == "nvidia" {
@@ -16,14 +16,20 @@ func peerMemory(n *Node, _ Wishes) []Finding {
 	}
 	var findings []Finding
 	if !n.Modules["nvidia_peermem"].Loaded && !n.Modules["nv_peer_mem"].Loaded {
-		findings = append(findings, Finding{
+		f := Finding{
 			Severity: Warning,
 			ID:       "nvidia-peermem-missing",
 			Object:   "module nvidia_peermem",
 			Seen:     fmt.Sprintf("it is not loaded on a node with %s", plural(gpus, "NVIDIA GPU")),
-			Why:      "without it (or DMA-BUF, with the open GPU driver and kernel 5.12 or newer) RDMA traffic of GPUs goes through main memory",
-			Mend:     loadModule("nvidia_peermem"),
-		})
+			Why:      "without it, or DMA-BUF of the open GPU driver, RDMA traffic of GPUs goes through main memory",
+			Mend: append(loadModule("nvidia_peermem"),
+				"# \"Invalid argument\": this kernel's ib_core has no peer memory; use the open GPU driver, whose DMA-BUF needs no such module"),
+		}
+		if n.OpenGPUDriver {
+			f.Severity = Info
+			f.Why = "only programs that cannot use DMA-BUF, which the open GPU driver has, need it"
+		}
+		findings = append(findings, f)
 	}
 	if !n.Modules["gdrdrv"].Loaded {
 		findings = append(findings, Finding{

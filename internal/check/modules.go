@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"strings"
 
 	"railhead/internal/inventory"
 )
@@ -15,7 +14,7 @@ func loadModule(module string) []string {
 	}
 }
 
-func hardware(n *Node, _ Wishes) []Finding {
+func noRDMAHardware(n *Node, _ Wishes) []Finding {
 	if len(n.Inventory.Devices) > 0 {
 		return nil
 	}
@@ -34,28 +33,29 @@ func hardware(n *Node, _ Wishes) []Finding {
 
 func driverMissing(n *Node, _ Wishes) []Finding {
 	var findings []Finding
-	for _, d := range n.Inventory.Devices {
-		if d.Kind != inventory.PF || d.PCI.Driver != "" {
-			continue
-		}
-		findings = append(findings, Finding{
+	for _, d := range n.devices(func(d *inventory.Device) bool { return d.IsRoot() && d.PCI.Driver == "" }) {
+		f := Finding{
 			Severity: Error,
 			ID:       "driver-missing",
 			Object:   d.ID,
 			Seen:     fmt.Sprintf("no driver is bound to %s:%s", d.PCI.Vendor, d.PCI.Device),
 			Why:      "a card without its driver has neither netdev nor RDMA device",
-			Mend:     append(loadModule("mlx5_core"), "dmesg | grep "+d.ID+" # why the driver gave up, if it is loaded"),
-		})
+		}
+		if driver := inventory.CardDriver(d.PCI.Vendor, d.PCI.Device); driver != "" {
+			f.Mend = loadModule(driver)
+		}
+		f.Mend = append(f.Mend, "dmesg | grep "+d.ID+" # why the driver gave up, if it is loaded")
+		findings = append(findings, f)
 	}
 	return findings
 }
 
-// rdmaModuleMissing has one finding a module, not one a card.
-func rdmaModuleMissing(n *Node, _ Wishes) []Finding {
+// moduleMissing has one finding a module, not one a card.
+func moduleMissing(n *Node, _ Wishes) []Finding {
 	without := map[string][]string{}
 	var order []inventory.Driver
-	for _, d := range n.Inventory.Devices {
-		driver, ok := driverWithoutRDMA(&d)
+	for _, d := range n.devices(anyDevice) {
+		driver, ok := driverWithoutRDMA(d)
 		if !ok || n.Modules[driver.RDMA].Loaded {
 			continue
 		}
@@ -70,24 +70,30 @@ func rdmaModuleMissing(n *Node, _ Wishes) []Finding {
 			Severity: Error,
 			ID:       "module-missing",
 			Object:   "module " + driver.RDMA,
-			Seen: fmt.Sprintf("%s is not loaded, and %s (%s) bound by %s has no RDMA device", driver.RDMA,
-				plural(len(without[driver.RDMA]), "function"), strings.Join(without[driver.RDMA], ", "), driver.Net),
+			Seen: fmt.Sprintf("%s is not loaded, and %s bound by %s without RDMA device: %s", driver.RDMA,
+				plural(len(without[driver.RDMA]), "function"), driver.Net, firstFew(without[driver.RDMA])),
 			Why:  "the netdev works without it, RDMA does not",
 			Mend: loadModule(driver.RDMA),
 		}
 		if !driver.Always {
-			f.Severity = Info
 			f.Why = "if these cards can do RDMA, this module makes their RDMA devices"
+			if n.hasRDMA() {
+				f.Severity = Info
+			}
 		}
 		findings = append(findings, f)
 	}
 	return findings
 }
 
+func (n *Node) hasRDMA() bool {
+	return len(n.devices(func(d *inventory.Device) bool { return d.RDMA != nil })) > 0
+}
+
 // driverWithoutRDMA tells which driver should have made an RDMA device for a
-// function and did not. A member of a bond has none of its own.
+// function and did not.
 func driverWithoutRDMA(d *inventory.Device) (inventory.Driver, bool) {
-	if d.RDMA != nil || d.PCI == nil || d.Bond != nil && d.Bond.RDMA != "" {
+	if d.RDMA != nil || d.PCI == nil || d.CarriedBy != "" {
 		return inventory.Driver{}, false
 	}
 	return inventory.DriverOf(d.PCI.Driver)
@@ -95,9 +101,9 @@ func driverWithoutRDMA(d *inventory.Device) (inventory.Driver, bool) {
 
 func rdmaDeviceMissing(n *Node, _ Wishes) []Finding {
 	var findings []Finding
-	for _, d := range n.Inventory.Devices {
-		driver, ok := driverWithoutRDMA(&d)
-		if !ok || !driver.Always || !n.Modules[driver.RDMA].Loaded || inPod(&d) {
+	for _, d := range n.devices(anyDevice) {
+		driver, ok := driverWithoutRDMA(d)
+		if !ok || !driver.Always || !n.Modules[driver.RDMA].Loaded || n.mayBeInPod(d) {
 			continue
 		}
 		f := Finding{
@@ -108,38 +114,36 @@ func rdmaDeviceMissing(n *Node, _ Wishes) []Finding {
 			Why:      "pods that are given this function get no RDMA",
 			Mend:     []string{"dmesg | grep " + d.ID + " # what the driver said"},
 		}
+		if !d.IsRoot() {
+			f.Severity = Warning
+		}
 		if driver.Net == "mlx5_core" {
+			handle := devlinkHandle(d)
 			f.Mend = append(f.Mend,
-				fmt.Sprintf("devlink dev param show pci/%s name enable_roce # RoCE may be switched off", d.ID),
-				fmt.Sprintf("devlink dev param set pci/%s name enable_roce value true cmode driverinit && devlink dev reload pci/%s", d.ID, d.ID))
+				fmt.Sprintf("devlink dev param show %s name enable_rdma # RDMA may be switched off", handle),
+				fmt.Sprintf("devlink dev param set %s name enable_rdma value true cmode driverinit && devlink dev reload %s # takes the netdev down", handle, handle))
 		}
 		findings = append(findings, f)
 	}
 	return findings
 }
 
-// inPod tells whether a function's netdev sits in another namespace, so that
-// its RDMA device may be there too, out of our sight.
-func inPod(d *inventory.Device) bool {
-	for _, n := range d.Netdevs {
-		if n.NetNS != nil {
+// devlinkHandle is the name that devlink has for a function.
+func devlinkHandle(d *inventory.Device) string {
+	if d.Kind == inventory.SF {
+		return "auxiliary/" + d.ID
+	}
+	return "pci/" + d.ID
+}
+
+// mayBeInPod tells whether a function's RDMA device may be in another
+// namespace, out of our sight: its netdev is in one, or nothing of it is here
+// and not all namespaces could be looked into.
+func (n *Node) mayBeInPod(d *inventory.Device) bool {
+	for _, netdev := range d.Netdevs {
+		if netdev.NetNS != nil {
 			return true
 		}
 	}
-	return false
-}
-
-func unreadable(n *Node, _ Wishes) []Finding {
-	var findings []Finding
-	for _, p := range append(n.Inventory.Problems, n.Problems...) {
-		findings = append(findings, Finding{
-			Severity: Info,
-			ID:       "unreadable",
-			Object:   "node",
-			Seen:     p,
-			Why:      "what could not be read was not checked",
-			Mend:     []string{"# run railhead check as root, in the host's network and PID namespaces"},
-		})
-	}
-	return findings
+	return !d.IsRoot() && len(d.Netdevs) == 0 && (len(n.Inventory.Problems) > 0 || n.OtherNetNS == nil)
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"railhead/internal/inventory"
@@ -16,7 +17,7 @@ type railSubnet struct {
 
 func (n *Node) railSubnets() []railSubnet {
 	var list []railSubnet
-	for _, r := range n.ports(func(d *inventory.Device) bool { return isPF(d) && d.Rail != nil }) {
+	for _, r := range n.ports(isRail) {
 		netdev := r.netdev()
 		if netdev == nil {
 			continue
@@ -30,9 +31,9 @@ func (n *Node) railSubnets() []railSubnet {
 	return list
 }
 
-// duplicateSubnets finds rails with addresses in one subnet: the kernel then
+// duplicateSubnet finds rails with addresses in one subnet: the kernel then
 // answers for all of them on any, and sends through the first.
-func duplicateSubnets(n *Node, _ Wishes) []Finding {
+func duplicateSubnet(n *Node, _ Wishes) []Finding {
 	rails := map[netip.Prefix][]railSubnet{}
 	var order []netip.Prefix
 	for _, s := range n.railSubnets() {
@@ -40,7 +41,9 @@ func duplicateSubnets(n *Node, _ Wishes) []Finding {
 		if rails[subnet] == nil {
 			order = append(order, subnet)
 		}
-		rails[subnet] = append(rails[subnet], s)
+		if !slices.ContainsFunc(rails[subnet], func(other railSubnet) bool { return other.ref.port.Netdev == s.ref.port.Netdev }) {
+			rails[subnet] = append(rails[subnet], s)
+		}
 	}
 	var findings []Finding
 	for _, subnet := range order {
@@ -56,15 +59,31 @@ func duplicateSubnets(n *Node, _ Wishes) []Finding {
 			Why:      "any of them answers ARP for the others and traffic leaves through one: rails take each other's traffic or lose it",
 			Mend:     []string{"# best: a subnet for each rail"},
 		}
+		if sharing[0].ref.port.LinkLayer == inventory.InfiniBand {
+			f.Severity = Info
+			f.Why = "any of them answers ARP for the others: what connects by IP address (rdma_cm, TCP) may come in by another rail; RDMA by LID is not affected"
+		}
 		if subnet.Addr().Is4() {
-			for _, s := range sharing {
-				f.Mend = append(f.Mend, fmt.Sprintf("sysctl -w net.ipv4.conf.%s.arp_ignore=1 net.ipv4.conf.%s.arp_announce=2 # and a source rule with a table of its own",
-					sysctlName(s.ref.port.Netdev), sysctlName(s.ref.port.Netdev)))
-			}
+			f.Mend = append(f.Mend, setSysctls(sharing, "arp_ignore=1", "arp_announce=2")...)
+			f.Mend = append(f.Mend, "# and a source rule with a routing table of its own for each")
 		}
 		findings = append(findings, f)
 	}
 	return findings
+}
+
+// setSysctls sets IPv4 settings of rails now and at every boot.
+func setSysctls(rails []railSubnet, settings ...string) []string {
+	var list []string
+	for _, s := range rails {
+		for _, setting := range settings {
+			list = append(list, "net.ipv4.conf."+sysctlName(s.ref.port.Netdev)+"."+setting)
+		}
+	}
+	return []string{
+		"sysctl -w " + strings.Join(list, " "),
+		fmt.Sprintf("printf '%%s\\n' %s > /etc/sysctl.d/90-rails-%s.conf", strings.Join(list, " "), settings[0][:strings.Index(settings[0], "_")]),
+	}
 }
 
 // answersOnlyForItself tells whether the settings that make rails in one IPv4
@@ -114,10 +133,8 @@ func reversePathFilter(n *Node, _ Wishes) []Finding {
 		ID:       "rp-filter",
 		Object:   names(strictRails),
 		Seen:     "reverse path filter is strict (1) on " + plural(len(strictRails), "rail"),
-		Why:      "with several rails an answer may take another rail than the question came by: strict filtering drops it, and rdma_cm connections and pings time out",
-	}
-	for _, s := range strictRails {
-		f.Mend = append(f.Mend, fmt.Sprintf("sysctl -w net.ipv4.conf.%s.rp_filter=2", sysctlName(s.ref.port.Netdev)))
+		Why:      "with several rails an answer may leave by another rail than the request came in by: strict filtering drops it, and rdma_cm connections and pings time out",
+		Mend:     setSysctls(strictRails, "rp_filter=2"),
 	}
 	return []Finding{f}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,16 +16,28 @@ import (
 // Node is what rules look at: the inventory, and the settings around it.
 type Node struct {
 	Inventory         *inventory.Snapshot
-	Distribution      string // ID of os-release: "debian", "rhel"
+	Distribution      []string // ID and ID_LIKE of os-release: "ubuntu", "debian"
 	Modules           map[string]Module
 	BootNetNSMode     string              // "shared" or "exclusive": what the next boot gives
-	BootNetNSModeFrom string              // where that is set
-	OtherNetNS        int                 // network namespaces beside the one we look from
+	BootNetNSModeFrom string              // where that is set: a file, commandLine or kernelDefault
+	OtherNetNS        *int                // network namespaces beside the one we look from; nil where unknown
+	OpenGPUDriver     bool                // whether NVIDIA's driver is the open one, which has DMA-BUF
 	HasDev            bool                // whether there is a /dev at all: a copy of a node may have none
+	HasDevInfiniBand  bool                // whether there is a /dev/infiniband
 	ConnectionDevice  bool                // whether /dev/infiniband/rdma_cm exists
 	IPv4Conf          map[string]IPv4Conf // by netdev of a port
 	Runtimes          []Runtime
 	Problems          []string // what could not be read
+}
+
+// Where the mode at boot may come from beside files of modprobe.d.
+const (
+	commandLine   = "the kernel's command line"
+	kernelDefault = "the kernel's default"
+)
+
+func (n *Node) isDebian() bool {
+	return slices.Contains(n.Distribution, "debian") || slices.Contains(n.Distribution, "ubuntu")
 }
 
 // Module is the state of a kernel module; the zero value is one that is not
@@ -44,13 +57,15 @@ type IPv4Conf struct {
 
 // Gather reads the settings that belong to an inventory, from fsys. What
 // cannot be read is listed in Problems and leaves out the rules that need it.
-func Gather(fsys sysfs.FS, snapshot *inventory.Snapshot, otherNetNS int) *Node {
+// The number of other network namespaces may be unknown.
+func Gather(fsys sysfs.FS, snapshot *inventory.Snapshot, otherNetNS *int) *Node {
 	g := gatherer{fs: fsys, node: &Node{Inventory: snapshot, OtherNetNS: otherNetNS}}
 	g.distribution()
 	g.modules()
 	g.bootNetNSMode()
 	g.connectionDevice()
 	g.ipv4Conf()
+	g.gpuDriver()
 	g.runtimes()
 	return g.node
 }
@@ -74,17 +89,26 @@ const configLimit = 1 << 20
 func (g *gatherer) distribution() {
 	text, err := g.fs.ConfigFile("/etc/os-release", configLimit)
 	g.problem(err)
-	g.node.Distribution = osReleaseID(string(text))
+	g.node.Distribution = osReleaseIDs(string(text))
 }
 
-// osReleaseID finds ID in the text of os-release(5).
-func osReleaseID(text string) string {
+// osReleaseIDs finds ID and ID_LIKE in the text of os-release(5).
+func osReleaseIDs(text string) []string {
+	var ids []string
 	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "ID="); ok {
-			return strings.Trim(value, `"'`)
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if name == "ID" || name == "ID_LIKE" {
+			ids = append(ids, strings.Fields(strings.Trim(value, `"'`))...)
 		}
 	}
-	return ""
+	return ids
+}
+
+// gpuDriver finds out which of its two drivers NVIDIA's GPUs run with.
+func (g *gatherer) gpuDriver() {
+	text, err := g.fs.ConfigFile("/proc/driver/nvidia/version", configLimit)
+	g.problem(err)
+	g.node.OpenGPUDriver = strings.Contains(string(text), "Open Kernel Module")
 }
 
 // modules reads the state of all modules that a rule asks for.
@@ -114,7 +138,7 @@ func (g *gatherer) modules() {
 // command line counts.
 func (g *gatherer) bootNetNSMode() {
 	const module, param = "ib_core", "netns_mode"
-	g.node.BootNetNSMode, g.node.BootNetNSModeFrom = shared, "the kernel's default"
+	g.node.BootNetNSMode, g.node.BootNetNSModeFrom = shared, kernelDefault
 	options, err := g.fs.ModuleOptions()
 	g.problem(err)
 	for _, o := range options {
@@ -128,12 +152,13 @@ func (g *gatherer) bootNetNSMode() {
 	cmdline, err := g.fs.KernelCommandLine()
 	g.problem(err)
 	if value, ok := cmdline.Lookup(module + "." + param); ok {
-		g.node.BootNetNSMode, g.node.BootNetNSModeFrom = modeParam(value), "the kernel's command line"
+		g.node.BootNetNSMode, g.node.BootNetNSModeFrom = modeParam(value), commandLine
 	}
 }
 
 func (g *gatherer) connectionDevice() {
 	g.node.HasDev = g.exists("/dev")
+	g.node.HasDevInfiniBand = g.exists("/dev/infiniband")
 	chars, err := g.fs.CharDevices()
 	g.problem(err)
 	for _, c := range chars {

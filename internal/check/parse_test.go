@@ -1,48 +1,46 @@
 package check
 
 import (
+	"slices"
+	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"railhead/internal/inventory"
+	"railhead/internal/kernel/kerneltest"
 )
 
 func TestParseContainerd(t *testing.T) {
 	t.Parallel()
+	on, off := true, false
 	tests := []struct {
 		name string
 		text string
 		want containerdSettings
 	}{
 		{"empty", "", containerdSettings{}},
-		{"containerd 1", "version = 2\n", containerdSettings{version: 2}},
-		{"containerd 2", "version = 3\n", containerdSettings{version: 3, nri: true, cdi: true}},
+		{"format alone", "version = 3\n", containerdSettings{version: 3}},
 		{
 			"containerd 1 with both on",
 			"version = 2\n[plugins.'io.containerd.nri.v1.nri']\ndisable = false\n[plugins.\"io.containerd.grpc.v1.cri\"]\nenable_cdi = true\n",
-			containerdSettings{version: 2, nri: true, cdi: true},
+			containerdSettings{version: 2, nri: &on, cdi: &on},
 		},
 		{
 			"containerd 2 with both off",
 			"version = 3\n[plugins.'io.containerd.nri.v1.nri']\ndisable = true\n[plugins.'io.containerd.cri.v1.runtime']\nenable_cdi = false\n",
-			containerdSettings{version: 3},
+			containerdSettings{version: 3, nri: &off, cdi: &off},
 		},
 		{
-			"other settings",
-			"version = 3\nroot = '/x'\n[plugins.'io.containerd.cri.v1.images']\ndisable = 'never'\n",
-			containerdSettings{},
+			"plugin disabled as a whole, and imports",
+			"version = 3\nimports = ['conf.d/*.toml']\ndisabled_plugins = ['io.containerd.nri.v1.nri']\n",
+			containerdSettings{version: 3, nri: &off, imports: []string{"conf.d/*.toml"}},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := parseContainerd([]byte(tt.text))
-			if tt.name == "other settings" {
-				if err == nil {
-					t.Errorf("a string for a boolean was taken: %+v", got)
-				}
-				return
-			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,6 +48,78 @@ func TestParseContainerd(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestParseContainerdRefuses(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"version", "version = 'three'\n", "[plugins.x]\ndisable = 'never'\n"} {
+		if got, err := parseContainerd([]byte(text)); err == nil {
+			t.Errorf("%q was taken as %+v", text, got)
+		}
+	}
+}
+
+// TestContainerd reads whole configurations as they lie on nodes.
+func TestContainerd(t *testing.T) {
+	t.Parallel()
+	const process = "-- proc/7/{} --\ncomm: containerd\n"
+	tests := []struct {
+		name     string
+		files    string
+		nri, cdi bool
+		problem  bool
+	}{
+		{name: "no configuration, no socket", files: "", nri: false, cdi: true},
+		{name: "no configuration, socket", files: "-- run/nri/nri.sock --\n", nri: true, cdi: true},
+		{name: "format 3", files: "-- etc/containerd/config.toml --\nversion = 3\n", nri: true, cdi: true},
+		{name: "format 2, no socket", files: "-- etc/containerd/config.toml --\nversion = 2\n", nri: false, cdi: false},
+		{name: "format 2 of containerd 2", files: "-- etc/containerd/config.toml --\nversion = 2\n-- var/run/nri/nri.sock --\n", nri: true, cdi: true},
+		{
+			name: "imports count",
+			files: "-- etc/containerd/config.toml --\nversion = 3\nimports = ['conf.d/*.toml']\n" +
+				"-- etc/containerd/conf.d/10.toml --\nversion = 3\n[plugins.'io.containerd.nri.v1.nri']\ndisable = true\n",
+			nri: false, cdi: true,
+		},
+		{
+			name:  "a file that imports itself",
+			files: "-- etc/containerd/config.toml --\nversion = 3\nimports = ['/etc/containerd/config.toml']\n",
+			nri:   true, cdi: true,
+		},
+		{name: "damaged", files: "-- etc/containerd/config.toml --\nversion =\n", nri: true, cdi: true, problem: true},
+		{
+			name:  "k3s' own",
+			files: "-- var/lib/rancher/k3s/agent/etc/containerd/config.toml --\nversion = 2\n-- etc/containerd/config.toml --\nversion = 3\n",
+			nri:   false, cdi: false,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			n := Gather(kerneltest.TreeString(t, process+tt.files), &inventory.Snapshot{}, nil)
+			if len(n.Runtimes) != 1 {
+				t.Fatalf("runtimes %+v", n.Runtimes)
+			}
+			r := n.Runtimes[0]
+			if r.NRI != tt.nri || r.CDI != tt.cdi || (len(n.Problems) > 0) != tt.problem {
+				t.Errorf("NRI %v, CDI %v, problems %q; want %v, %v, any: %v", r.NRI, r.CDI, n.Problems, tt.nri, tt.cdi, tt.problem)
+			}
+		})
+	}
+}
+
+// TestCRIO reads CRI-O's configuration and its drop-ins, of which the last
+// counts.
+func TestCRIO(t *testing.T) {
+	t.Parallel()
+	const tree = "-- proc/7/{} --\ncomm: crio\n" +
+		"-- etc/crio/crio.conf --\n[crio.nri]\nenable_nri = false\n" +
+		"-- etc/crio/crio.conf.d/10-a.conf --\n[crio.nri]\nenable_nri = true\n" +
+		"-- etc/crio/crio.conf.d/20-b.conf --\n[crio.runtime]\n"
+	n := Gather(kerneltest.TreeString(t, tree), &inventory.Snapshot{}, nil)
+	want := []Runtime{{Name: "crio", PID: 7, Config: "/etc/crio/crio.conf.d/10-a.conf", NRI: true, CDI: true}}
+	if diff := cmp.Diff(want, n.Runtimes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -71,19 +141,19 @@ func TestParseCRIO(t *testing.T) {
 	}
 }
 
-func TestOSReleaseID(t *testing.T) {
+func TestOSReleaseIDs(t *testing.T) {
 	t.Parallel()
-	tests := map[string]string{
-		"":                                      "",
-		"NAME=x\nID=debian\nVERSION_ID=12\n":    "debian",
-		"ID=\"rhel\"":                           "rhel",
-		"ID='sles'\n":                           "sles",
-		"VARIANT_ID=server\nID_LIKE=fedora\n":   "",
-		"  ID=ubuntu  \nID_LIKE=\"debian\"\r\n": "ubuntu",
+	tests := map[string][]string{
+		"":                                      nil,
+		"NAME=x\nID=debian\nVERSION_ID=12\n":    {"debian"},
+		"ID=\"rocky\"\nID_LIKE=\"rhel fedora\"": {"rocky", "rhel", "fedora"},
+		"ID='sles'\n":                           {"sles"},
+		"VARIANT_ID=server\n":                   nil,
+		"  ID=ubuntu  \nID_LIKE=\"debian\"\r\n": {"ubuntu", "debian"},
 	}
 	for text, want := range tests {
-		if got := osReleaseID(text); got != want {
-			t.Errorf("osReleaseID(%q) = %q, want %q", text, got, want)
+		if diff := cmp.Diff(want, osReleaseIDs(text)); diff != "" {
+			t.Errorf("osReleaseIDs(%q) (-want +got):\n%s", text, diff)
 		}
 	}
 }
@@ -104,12 +174,13 @@ func FuzzParseContainerd(f *testing.F) {
 	f.Add([]byte("version = 3\n[plugins.'io.containerd.nri.v1.nri']\ndisable = true\n"))
 	f.Add([]byte("version = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\nenable_cdi = true\n"))
 	f.Add([]byte("[plugins]\n\x00"))
+	compare := cmp.AllowUnexported(containerdSettings{})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		first, err := parseContainerd(text)
-		if err != nil && first != (containerdSettings{}) {
+		if err != nil && !cmp.Equal(first, containerdSettings{}, compare) {
 			t.Errorf("settings %+v beside error %v", first, err)
 		}
-		if again, _ := parseContainerd(text); again != first {
+		if again, _ := parseContainerd(text); !cmp.Equal(again, first, compare) {
 			t.Errorf("%+v, then %+v", first, again)
 		}
 	})
@@ -126,14 +197,16 @@ func FuzzParseCRIO(f *testing.F) {
 	})
 }
 
-// FuzzOSReleaseID wants an ID that is written back to be read the same.
-func FuzzOSReleaseID(f *testing.F) {
+// FuzzOSReleaseIDs wants IDs that are written back to be read the same.
+func FuzzOSReleaseIDs(f *testing.F) {
 	f.Add("ID=debian\n")
+	f.Add("ID_LIKE=\"rhel fedora\"\n")
 	f.Add("ID=\"\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		id := osReleaseID(text)
-		if again := osReleaseID("ID=\"" + id + "\"\n"); utf8.ValidString(id) && again != id {
-			t.Errorf("%q came back as %q", id, again)
+		ids := osReleaseIDs(text)
+		again := osReleaseIDs("ID_LIKE=\"" + strings.Join(ids, " ") + "\"\n")
+		if !strings.ContainsAny(strings.Join(ids, ""), "'\"") && !slices.Equal(again, ids) {
+			t.Errorf("%q came back as %q", ids, again)
 		}
 	})
 }

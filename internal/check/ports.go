@@ -7,49 +7,78 @@ import (
 	"railhead/internal/inventory"
 )
 
-// linkLayer finds cards whose ports run another link layer than most ports of
-// the same model do: multi-protocol cards come up as the firmware is set.
-func linkLayer(n *Node, _ Wishes) []Finding {
-	models := map[string]map[string]int{} // device ID → link layer → ports
-	refs := n.ports(func(d *inventory.Device) bool { return d.Kind == inventory.PF })
-	for _, r := range refs {
-		id := r.device.PCI.Device
-		if models[id] == nil {
-			models[id] = map[string]int{}
+// linkLayerWanted finds rails that run another link layer than is wanted:
+// multi-protocol cards come up as their firmware is set.
+func linkLayerWanted(n *Node, w Wishes) []Finding {
+	if w.LinkLayer == "" {
+		return nil
+	}
+	var findings []Finding
+	for _, r := range n.ports(isRail) {
+		if r.port.LinkLayer == w.LinkLayer {
+			continue
 		}
-		models[id][r.port.LinkLayer]++
+		findings = append(findings, Finding{
+			Severity: Error,
+			ID:       "link-layer",
+			Object:   r.String(),
+			Seen:     fmt.Sprintf("link layer is %s, wanted is %s", r.port.LinkLayer, w.LinkLayer),
+			Why:      "ports of different link layers cannot talk to each other",
+			Mend:     setLinkLayer(r, w.LinkLayer),
+		})
+	}
+	return findings
+}
+
+// linkLayerDiffers finds rails that run another link layer than most ports of
+// the same board do.
+func linkLayerDiffers(n *Node, w Wishes) []Finding {
+	if w.LinkLayer != "" {
+		return nil
+	}
+	boards := map[string]map[string]int{} // board → link layer → ports
+	refs := n.ports(isRail)
+	for _, r := range refs {
+		if boards[board(r)] == nil {
+			boards[board(r)] = map[string]int{}
+		}
+		boards[board(r)][r.port.LinkLayer]++
 	}
 	var findings []Finding
 	for _, r := range refs {
-		counts := models[r.device.PCI.Device]
-		other := inventory.Ethernet
-		if r.port.LinkLayer == inventory.Ethernet {
-			other = inventory.InfiniBand
-		}
-		if counts[other] <= counts[r.port.LinkLayer] {
+		most := mostCommon(boards[board(r)])
+		if r.port.LinkLayer == most {
 			continue
 		}
 		findings = append(findings, Finding{
 			Severity: Warning,
 			ID:       "link-layer",
 			Object:   r.String(),
-			Seen:     fmt.Sprintf("link layer is %s, while %s of the same model run %s", r.port.LinkLayer, plural(counts[other], "port"), other),
+			Seen:     fmt.Sprintf("link layer is %s, while %s of the same board run %s", r.port.LinkLayer, plural(boards[board(r)][most], "port"), most),
 			Why:      "ports of different link layers cannot talk to each other",
-			Mend: []string{
-				fmt.Sprintf("mstconfig -d %s set LINK_TYPE_P%d=%d", r.device.PCI.Address, max(r.port.Number, pciFunction(r.device)+1), linkType(other)),
-				"reboot",
-			},
+			Mend:     setLinkLayer(r, most),
 		})
 	}
 	return findings
 }
 
-// linkType is the number that a ConnectX card's firmware has for a link layer.
-func linkType(layer string) int {
-	if layer == inventory.InfiniBand {
-		return 1
+// board tells which cards are alike.
+func board(r portRef) string {
+	return r.device.PCI.Vendor + ":" + r.device.PCI.Device + " " + r.device.RDMA.BoardID
+}
+
+func setLinkLayer(r portRef, layer string) []string {
+	if !isMellanox(r.device) {
+		return []string{"# this card has one link layer: use another for this rail"}
 	}
-	return 2
+	number := 2 // Ethernet, as the firmware counts
+	if layer == inventory.InfiniBand {
+		number = 1
+	}
+	return []string{
+		fmt.Sprintf("mstconfig -d %s set LINK_TYPE_P%d=%d", r.device.PCI.Address, max(r.port.Number, pciFunction(r.device)+1), number),
+		"reboot",
+	}
 }
 
 // pciFunction is the function number of a PCI address, which on dual-port
@@ -60,21 +89,24 @@ func pciFunction(d *inventory.Device) int {
 
 func portDown(n *Node, _ Wishes) []Finding {
 	var findings []Finding
-	for _, r := range n.ports(notVF) {
+	for _, r := range n.ports(isOwn) {
 		if r.port.State == "ACTIVE" || r.port.State == "ACTIVE_DEFER" {
 			continue
 		}
 		f := Finding{
-			Severity: Error,
+			Severity: Warning,
 			ID:       "port-down",
 			Object:   r.String(),
 			Seen:     fmt.Sprintf("state %s, physical state %s", r.port.State, r.port.PhysState),
 			Why:      "no RDMA traffic passes through a port that is not ACTIVE",
 		}
-		if r.port.LinkLayer == inventory.InfiniBand {
+		switch r.port.LinkLayer {
+		case inventory.InfiniBand:
 			mendInfiniBandPort(&f, r)
-		} else {
+		case inventory.Ethernet:
 			mendEthernetPort(&f, r)
+		default:
+			f.Mend = []string{"dmesg | grep " + r.device.ID}
 		}
 		findings = append(findings, f)
 	}
@@ -82,38 +114,85 @@ func portDown(n *Node, _ Wishes) []Finding {
 }
 
 func mendInfiniBandPort(f *Finding, r portRef) {
+	see := fmt.Sprintf("ibstat %s %d", r.device.RDMA.Name, r.port.Number)
 	if r.port.PhysState != "LINK_UP" {
-		f.Mend = []string{fmt.Sprintf("ibstat %s %d # no link: cable, transceiver, switch port", r.device.RDMA.Name, r.port.Number)}
+		f.Mend = []string{see + " # no link: cable, transceiver, switch port"}
 		return
 	}
-	f.Seen += "; the link is up and no subnet manager has set the port up"
+	f.Severity = Error
+	f.Seen += "; the link is up and no fabric manager has set the port up"
+	if r.device.RDMA.Protocol == "opa" {
+		f.Mend = []string{"opainfo", "systemctl status opafm # on the host that manages the fabric"}
+		return
+	}
 	f.Mend = []string{
-		fmt.Sprintf("sminfo -C %s -P %d # is there a subnet manager on this fabric?", r.device.RDMA.Name, r.port.Number),
-		fmt.Sprintf("opensm -B -g 0x%s # none? One host of the fabric may run it", strings.ReplaceAll(r.port.GUID, ":", "")),
+		see + " # SM lid 0: no subnet manager has found this port",
+		fmt.Sprintf("iblinkinfo -C %s -P %d -D 0 -l # which switch is it on? Is there a subnet manager?", r.device.RDMA.Name, r.port.Number),
+	}
+	if r.port.GUID != "" {
+		f.Mend = append(f.Mend, fmt.Sprintf("opensm -B -g 0x%s # one host may be it, but never where UFM or a switch manages the fabric",
+			strings.ReplaceAll(r.port.GUID, ":", "")))
 	}
 }
 
+// mendEthernetPort also tells a port that is not used from one that is missed:
+// dual-port cards often have one of the first.
 func mendEthernetPort(f *Finding, r portRef) {
 	netdev := r.netdev()
 	switch {
 	case netdev == nil:
-		f.Mend = []string{"rdma link show " + fmt.Sprintf("%s/%d # which netdev carries it?", r.device.RDMA.Name, r.port.Number)}
+		f.Mend = []string{fmt.Sprintf("rdma link show %s/%d # which netdev carries it?", r.device.RDMA.Name, r.port.Number)}
+		return
 	case !netdev.Up:
 		f.Seen += fmt.Sprintf("; %s is set down", netdev.Name)
-		f.Mend = []string{"ip link set dev " + netdev.Name + " up"}
+		f.Mend = []string{"ip link set dev " + netdev.Name + " up" + lasting}
+		f.Severity = Info
 	case !netdev.Running:
 		f.Seen += fmt.Sprintf("; %s has no carrier", netdev.Name)
 		f.Mend = []string{"ethtool " + netdev.Name + " # cable, transceiver, switch port; speed and FEC must match the switch"}
 	default:
 		f.Seen += fmt.Sprintf("; %s is up and has a carrier", netdev.Name)
 		f.Mend = []string{"dmesg | grep -e " + r.device.RDMA.Name + " -e " + r.device.ID}
+		f.Severity = Error
+	}
+	if len(netdev.Addresses) > 0 || r.device.Kind == inventory.Virtual {
+		f.Severity = Error
 	}
 }
 
-// portWithoutNetdev finds RoCE ports whose netdev is not where they are.
-func portWithoutNetdev(n *Node, _ Wishes) []Finding {
+// lasting says of a command that its effect ends with the next boot.
+const lasting = " # and in the network configuration, or the next boot undoes it"
+
+// bondMemberDown finds bonds that lost a member. Their RDMA device stays
+// ACTIVE, at less speed.
+func bondMemberDown(n *Node, _ Wishes) []Finding {
 	var findings []Finding
-	for _, r := range n.ports(anyDevice) {
+	for _, d := range n.devices(func(d *inventory.Device) bool { return d.Bond != nil }) {
+		for _, m := range d.Netdevs {
+			if m.Master != d.Bond.Name || m.Running {
+				continue
+			}
+			findings = append(findings, Finding{
+				Severity: Warning,
+				ID:       "bond-member-down",
+				Object:   fmt.Sprintf("%s (%s)", m.Name, d.ID),
+				Seen:     fmt.Sprintf("%s of %s has no carrier", m.Name, d.Bond.Name),
+				Why:      "the bond's RDMA device goes on without it, at less speed and with nothing in reserve",
+				Mend:     []string{"ethtool " + m.Name + " # cable, transceiver, switch port", "cat /proc/net/bonding/" + d.Bond.Name},
+			})
+		}
+	}
+	return findings
+}
+
+// portWithoutNetdev finds RoCE ports whose netdev is not where they are. In
+// shared mode that is how a pod has a netdev of its own.
+func portWithoutNetdev(n *Node, _ Wishes) []Finding {
+	if n.Inventory.System.NetNSMode == shared {
+		return nil
+	}
+	var findings []Finding
+	for _, r := range n.ports(isStandard) {
 		if r.port.LinkLayer != inventory.Ethernet || r.port.Netdev != "" {
 			continue
 		}
@@ -126,13 +205,8 @@ func portWithoutNetdev(n *Node, _ Wishes) []Finding {
 			Mend:     []string{"# move the netdev and the RDMA device into the same namespace"},
 		}
 		if where := strayNetdev(r); where != nil {
-			f.Seen = fmt.Sprintf("its netdev %s is in %s, the RDMA device is not", where.Name, where.NetNS)
-			f.Mend = []string{fmt.Sprintf("rdma dev set %s netns %s # in exclusive mode", r.device.RDMA.Name, where.NetNS.Path)}
-		}
-		if n.Inventory.System.NetNSMode == shared {
-			f.Severity = Info
-			f.Why = "in shared mode a netdev that was moved into a pod serves that pod alone"
-			f.Mend = nil
+			f.Seen = fmt.Sprintf("its netdev %s is in %s, the RDMA device is not", where.Name, where.NetNS.Name())
+			f.Mend = []string{fmt.Sprintf("rdma dev set %s netns %s", r.device.RDMA.Name, where.NetNS.Name())}
 		}
 		findings = append(findings, f)
 	}
@@ -146,51 +220,4 @@ func strayNetdev(r portRef) *inventory.Netdev {
 		}
 	}
 	return nil
-}
-
-func guidZero(n *Node, _ Wishes) []Finding {
-	var findings []Finding
-	for i := range n.Inventory.Devices {
-		d := &n.Inventory.Devices[i]
-		if d.RDMA == nil || !isStandard(d) || d.RDMA.NodeGUID == "" || strings.Trim(d.RDMA.NodeGUID, "0:") != "" {
-			continue
-		}
-		f := Finding{
-			Severity: Error,
-			ID:       "guid-zero",
-			Object:   d.RDMA.Name,
-			Seen:     "node GUID is " + d.RDMA.NodeGUID,
-			Why:      "connections by rdma_cm fail, and tools cannot tell devices without a GUID apart",
-			Mend:     []string{fmt.Sprintf("mstflint -d %s query # does the firmware have a GUID?", d.ID)},
-		}
-		if d.Kind == inventory.VF {
-			f.Mend = n.setVFGUID(d)
-		}
-		findings = append(findings, f)
-	}
-	return findings
-}
-
-// setVFGUID gives a VF an address through its PF; the driver takes it over, as
-// GUID too, when it binds the VF the next time.
-func (n *Node) setVFGUID(d *inventory.Device) []string {
-	pf, number, address := "PF_NETDEV", 0, "MAC"
-	if d.VF != nil {
-		number = *d.VF
-	}
-	if parent, ok := n.Inventory.Device(d.Parent); ok && len(parent.Netdevs) > 0 {
-		pf = parent.Netdevs[0].Name
-	}
-	if len(d.Netdevs) > 0 {
-		address = d.Netdevs[0].Address
-	}
-	set := fmt.Sprintf("ip link set dev %s vf %d mac %s", pf, number, address)
-	if len(d.RDMA.Ports) > 0 && d.RDMA.Ports[0].LinkLayer == inventory.InfiniBand {
-		set = fmt.Sprintf("ip link set dev %s vf %d node_guid GUID && ip link set dev %s vf %d port_guid GUID", pf, number, pf, number)
-	}
-	return []string{
-		set,
-		fmt.Sprintf("echo %s > /sys/bus/pci/drivers/%s/unbind", d.ID, d.PCI.Driver),
-		fmt.Sprintf("echo %s > /sys/bus/pci/drivers/%s/bind", d.ID, d.PCI.Driver),
-	}
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -58,55 +61,108 @@ func (g *gatherer) runtimes() {
 		if err == nil {
 			r.Memlock = &limit
 		}
+		r.NRI = g.exists("/run/nri/nri.sock") || g.exists("/var/run/nri/nri.sock")
 		switch p.Command {
 		case containerdName:
 			g.containerd(&r)
 		case crioName:
 			g.crio(&r)
 		}
-		r.NRI = r.NRI || g.exists("/run/nri/nri.sock") || g.exists("/var/run/nri/nri.sock")
 		g.node.Runtimes = append(g.node.Runtimes, r)
 	}
 }
 
-// containerd reads what containerd's configuration says of NRI and CDI. Where
-// it cannot be read they count as on, because nothing is known against them.
+// containerd reads what containerd's configuration says of NRI and CDI. What it
+// does not say is as the release has it by default: containerd 2 has both on
+// and containerd 1 off. The format tells the release where it is the newer one;
+// else NRI's socket does. What cannot be read counts as on, because nothing is
+// known against it.
 func (g *gatherer) containerd(r *Runtime) {
-	r.CDI = true
 	for _, file := range containerdConfigs() {
 		if !g.exists(file) {
 			continue
 		}
-		r.NRI = true
-		text, err := g.fs.ConfigFile(file, configLimit)
-		g.problem(err)
-		if err != nil {
+		r.Config = file
+		var settings containerdSettings
+		if err := g.readContainerd(file, &settings, configDepth); err != nil {
+			g.problem(err)
+			r.NRI, r.CDI = true, true
 			return
 		}
-		c, err := parseContainerd(text)
-		if err != nil {
-			g.problem(fmt.Errorf("%s: %w", file, err))
-			return
-		}
-		r.Config, r.Version = file, c.version
-		r.NRI, r.CDI = c.nri, c.cdi
+		r.Version = settings.version
+		byDefault := settings.version >= containerd2 || r.NRI
+		r.NRI = valueOr(settings.nri, byDefault)
+		r.CDI = valueOr(settings.cdi, byDefault)
 		return
 	}
+	r.CDI = true
 }
 
-// containerdSettings is what matters of containerd's configuration.
+func valueOr(value *bool, otherwise bool) bool {
+	if value == nil {
+		return otherwise
+	}
+	return *value
+}
+
+// configDepth bounds how deep configuration files may import others.
+const configDepth = 3
+
+// readContainerd reads a configuration file and then those that it imports,
+// whose settings count.
+func (g *gatherer) readContainerd(file string, settings *containerdSettings, depth int) error {
+	text, err := g.fs.ConfigFile(file, configLimit)
+	if err != nil {
+		return err
+	}
+	own, err := parseContainerd(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	settings.merge(own)
+	if depth == 0 {
+		return nil
+	}
+	for _, pattern := range own.imports {
+		if !path.IsAbs(pattern) {
+			pattern = path.Join(path.Dir(file), pattern)
+		}
+		root := g.fs.Path()
+		matches, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			return fmt.Errorf("%s: import %q: %w", file, pattern, err)
+		}
+		for _, match := range matches {
+			if err := g.readContainerd("/"+strings.TrimPrefix(strings.TrimPrefix(match, root), "/"), settings, depth-1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// containerdSettings is what matters of containerd's configuration; nil is not
+// said.
 type containerdSettings struct {
 	version  int
-	nri, cdi bool
+	nri, cdi *bool
+	imports  []string
 }
 
-// parseContainerd reads containerd's configuration. What it does not say is as
-// the release that writes that format has it by default: containerd 2 has NRI
-// and CDI on, containerd 1 has them off.
+// merge takes over what a file that is read later says.
+func (s *containerdSettings) merge(later containerdSettings) {
+	s.version = max(s.version, later.version)
+	s.nri = cmp.Or(later.nri, s.nri)
+	s.cdi = cmp.Or(later.cdi, s.cdi)
+}
+
+// parseContainerd reads a file of containerd's configuration.
 func parseContainerd(text []byte) (containerdSettings, error) {
 	var c struct {
-		Version int `toml:"version"`
-		Plugins map[string]struct {
+		Version         int      `toml:"version"`
+		Imports         []string `toml:"imports"`
+		DisabledPlugins []string `toml:"disabled_plugins"`
+		Plugins         map[string]struct {
 			Disable   *bool `toml:"disable"`
 			EnableCDI *bool `toml:"enable_cdi"`
 		} `toml:"plugins"`
@@ -114,12 +170,19 @@ func parseContainerd(text []byte) (containerdSettings, error) {
 	if err := toml.Unmarshal(text, &c); err != nil {
 		return containerdSettings{}, fmt.Errorf("containerd configuration: %w", err)
 	}
-	s := containerdSettings{version: c.Version, nri: c.Version >= containerd2, cdi: c.Version >= containerd2}
-	if disable := c.Plugins[nriPlugin].Disable; disable != nil {
-		s.nri = !*disable
+	s := containerdSettings{
+		version: c.Version,
+		cdi:     cmp.Or(c.Plugins[criPlugin2].EnableCDI, c.Plugins[criPlugin1].EnableCDI),
+		imports: c.Imports,
 	}
-	if cdi := cmp.Or(c.Plugins[criPlugin2].EnableCDI, c.Plugins[criPlugin1].EnableCDI); cdi != nil {
-		s.cdi = *cdi
+	disable := c.Plugins[nriPlugin].Disable
+	if slices.Contains(c.DisabledPlugins, nriPlugin) {
+		off := true
+		disable = &off
+	}
+	if disable != nil {
+		on := !*disable
+		s.nri = &on
 	}
 	return s, nil
 }
@@ -166,7 +229,27 @@ func parseCRIO(text []byte) (nri *bool, err error) {
 	return c.CRIO.NRI.Enable, nil
 }
 
-func (r Runtime) configFile() string { return cmp.Or(r.Config, "/etc/containerd/config.toml") }
+// configFile is the file to edit: k3s and RKE2 write containerd's configuration
+// themselves, from a template beside it.
+func (r Runtime) configFile() string {
+	file := cmp.Or(r.Config, "/etc/containerd/config.toml")
+	if r.unit() != r.Name {
+		return file + ".tmpl"
+	}
+	return file
+}
+
+// unit is the systemd unit that the runtime runs in.
+func (r Runtime) unit() string {
+	switch {
+	case strings.Contains(r.Config, "/k3s/"):
+		return "k3s" // k3s-agent on an agent
+	case strings.Contains(r.Config, "/rke2/"):
+		return "rke2-server" // rke2-agent on an agent
+	default:
+		return r.Name
+	}
+}
 
 // criPlugin is the name of the plugin that holds the CRI's settings.
 func (r Runtime) criPlugin() string {

@@ -6,22 +6,22 @@ import (
 	"railhead/internal/kernel/sysfs"
 )
 
-// memlock finds runtimes whose pods may not register enough memory.
-func memlock(n *Node, _ Wishes) []Finding {
+// memlockLimit finds runtimes whose pods may not register enough memory.
+func memlockLimit(n *Node, _ Wishes) []Finding {
 	if len(n.ports(anyDevice)) == 0 {
 		return nil
 	}
 	var findings []Finding
 	for _, r := range n.Runtimes {
-		if r.Memlock == nil || r.Memlock.Hard == sysfs.Infinity {
+		if r.Memlock == nil || r.Memlock.Soft == sysfs.Infinity {
 			continue
 		}
-		unit := r.Name + ".service"
+		unit := r.unit() + ".service"
 		findings = append(findings, Finding{
 			Severity: Warning,
 			ID:       "memlock-limit",
 			Object:   fmt.Sprintf("%s (process %d)", r.Name, r.PID),
-			Seen:     fmt.Sprintf("its limit of locked memory is %d bytes, and containers inherit it", r.Memlock.Hard),
+			Seen:     fmt.Sprintf("its limit of locked memory is %d bytes, and containers inherit it", r.Memlock.Soft),
 			Why:      "RDMA locks the memory it registers: without the capability IPC_LOCK a container fails with \"Cannot allocate memory\"",
 			Mend: []string{
 				"mkdir -p /etc/systemd/system/" + unit + ".d",
@@ -33,7 +33,7 @@ func memlock(n *Node, _ Wishes) []Finding {
 	return findings
 }
 
-func runtimeNRI(n *Node, _ Wishes) []Finding {
+func nriOff(n *Node, _ Wishes) []Finding {
 	var findings []Finding
 	for _, r := range n.Runtimes {
 		if r.NRI {
@@ -62,11 +62,11 @@ func (r Runtime) switchOnNRI() []string {
 		"# in " + r.configFile() + ":",
 		fmt.Sprintf("#   [plugins.%q]", nriPlugin),
 		"#     disable = false",
-		"systemctl restart containerd",
+		"systemctl restart " + r.unit(),
 	}
 }
 
-func runtimeCDI(n *Node, _ Wishes) []Finding {
+func cdiOff(n *Node, _ Wishes) []Finding {
 	var findings []Finding
 	for _, r := range n.Runtimes {
 		if r.CDI {
@@ -82,7 +82,7 @@ func runtimeCDI(n *Node, _ Wishes) []Finding {
 				"# in " + r.configFile() + ":",
 				fmt.Sprintf("#   [plugins.%q]", r.criPlugin()),
 				"#     enable_cdi = true",
-				"systemctl restart containerd",
+				"systemctl restart " + r.unit(),
 			},
 		})
 	}

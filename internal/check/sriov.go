@@ -12,11 +12,7 @@ func vfsWanted(n *Node, w Wishes) []Finding {
 		return nil
 	}
 	var findings []Finding
-	for i := range n.Inventory.Devices {
-		d := &n.Inventory.Devices[i]
-		if d.Kind != inventory.PF || d.Rail == nil {
-			continue
-		}
+	for _, d := range n.devices(func(d *inventory.Device) bool { return d.Kind == inventory.PF && d.Rail != nil }) {
 		if f, ok := vfsOf(d, w.VFs); ok {
 			findings = append(findings, f)
 		}
@@ -29,12 +25,15 @@ func vfsOf(d *inventory.Device, want int) (Finding, bool) {
 	f := Finding{
 		Severity: Error,
 		ID:       "vfs-wanted",
-		Object:   fmt.Sprintf("%s (%s)", d.RDMAName(), d.ID),
+		Object:   deviceName(d),
 		Why:      "pods that ask for a VF of this PF find too few",
 	}
-	firmware := []string{
-		fmt.Sprintf("mstconfig -d %s set SRIOV_EN=1 NUM_OF_VFS=%d", d.ID, want),
-		"reboot # and switch SR-IOV on in the BIOS",
+	firmware := []string{"# raise the number of VFs in the card's firmware or the BIOS, where the card has SR-IOV"}
+	if isMellanox(d) {
+		firmware = []string{
+			fmt.Sprintf("mstconfig -d %s set SRIOV_EN=1 NUM_OF_VFS=%d", d.ID, want),
+			"reboot # and switch SR-IOV on in the BIOS",
+		}
 	}
 	switch {
 	case d.SRIOV == nil:
@@ -66,31 +65,25 @@ func createVFs(d *inventory.Device, want int) []string {
 // vfsUnbound finds VFs that no driver has bound.
 func vfsUnbound(n *Node, _ Wishes) []Finding {
 	unbound := map[string][]string{}
-	for _, d := range n.Inventory.Devices {
-		if d.Kind == inventory.VF && d.PCI.Driver == "" {
-			unbound[d.Parent] = append(unbound[d.Parent], d.ID)
-		}
+	for _, d := range n.devices(func(d *inventory.Device) bool { return d.Kind == inventory.VF && d.PCI.Driver == "" }) {
+		unbound[d.Parent] = append(unbound[d.Parent], d.ID)
 	}
 	var findings []Finding
-	for _, pf := range n.Inventory.Devices {
+	for _, pf := range n.devices(func(d *inventory.Device) bool { return len(unbound[d.ID]) > 0 }) {
 		vfs := unbound[pf.ID]
-		if len(vfs) == 0 {
-			continue
-		}
 		f := Finding{
 			Severity: Warning,
 			ID:       "vfs-unbound",
-			Object:   fmt.Sprintf("%s (%s)", pf.RDMAName(), pf.ID),
-			Seen:     fmt.Sprintf("no driver is bound to %s: %s", plural(len(vfs), "VF"), strings.Join(vfs, ", ")),
+			Object:   deviceName(pf),
+			Seen:     fmt.Sprintf("no driver is bound to %s: %s", plural(len(vfs), "VF"), firstFew(vfs)),
 			Why:      "a VF without its driver has neither netdev nor RDMA device",
 		}
 		if pf.SRIOV != nil && !pf.SRIOV.AutoprobeVFs {
-			f.Seen += "; sriov_drivers_autoprobe is 0"
-			f.Mend = []string{fmt.Sprintf("echo 1 > /sys/bus/pci/devices/%s/sriov_drivers_autoprobe # for VFs made from now on", pf.ID)}
+			f.Severity = Info
+			f.Seen += "; sriov_drivers_autoprobe is 0, so this may be meant"
+			f.Mend = []string{fmt.Sprintf("echo 1 > /sys/bus/pci/devices/%s/sriov_drivers_autoprobe # or the kernel refuses what follows", pf.ID)}
 		}
-		for _, vf := range vfs {
-			f.Mend = append(f.Mend, fmt.Sprintf("echo %s > /sys/bus/pci/drivers_probe", vf))
-		}
+		f.Mend = append(f.Mend, fmt.Sprintf("for vf in %s; do echo $vf > /sys/bus/pci/drivers_probe; done", strings.Join(vfs, " ")))
 		findings = append(findings, f)
 	}
 	return findings

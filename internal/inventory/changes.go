@@ -3,21 +3,35 @@ package inventory
 import (
 	"maps"
 	"strings"
+
+	"railhead/internal/kernel/rtnl"
 )
 
 // Changes says what may differ from facts that were read earlier.
 type Changes struct {
 	All   bool            // anything may
 	Links map[int]bool    // links, by index, whose settings or addresses changed
-	Names map[string]bool // RDMA devices, PCI addresses, auxiliary devices and netdevs that came, went or changed
+	Names map[string]bool // RDMA devices, PCI addresses, auxiliary devices, netdevs and classes of character devices that came, went or changed
 }
 
 // everything is the change that leaves nothing as it was.
 func everything() Changes { return Changes{All: true} }
 
+// isEmpty tells whether nothing is known to have changed.
+func (c *Changes) isEmpty() bool { return !c.All && len(c.Links) == 0 && len(c.Names) == 0 }
+
 // linkChange is a change of the link with an index.
 func linkChange(index int) Changes {
 	return Changes{Links: map[int]bool{index: true}}
+}
+
+// linksChange is a change of each of the links.
+func linksChange(links []rtnl.Link) Changes {
+	c := Changes{Links: make(map[int]bool, len(links))}
+	for i := range links {
+		c.Links[links[i].Index] = true
+	}
+	return c
 }
 
 // nameChange is a change of one object.

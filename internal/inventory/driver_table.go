@@ -15,7 +15,7 @@ type Driver struct {
 
 // drivers lists the kernel's RDMA drivers by the driver that binds the PCI
 // function. A function of a listed driver is worth listing even while it has
-// no RDMA device; whether it must have one is told by always.
+// no RDMA device; whether it must have one, Always tells.
 var drivers = []Driver{
 	{Net: "mlx5_core", RDMA: "mlx5_ib", Always: true},
 	{Net: "mlx4_core", RDMA: "mlx4_ib", Always: true},
@@ -23,6 +23,7 @@ var drivers = []Driver{
 	{Net: "ice", RDMA: "irdma"},
 	{Net: "i40e", RDMA: "irdma"},
 	{Net: "idpf", RDMA: "irdma"},
+	{Net: "iavf", RDMA: "irdma"},
 	{Net: "ionic", RDMA: "ionic_rdma"},
 	{Net: "hns3", RDMA: "hns_roce_hw_v2"},
 	{Net: "cxgb4", RDMA: "iw_cxgb4"},
@@ -32,16 +33,28 @@ var drivers = []Driver{
 	{Net: "erdma", RDMA: "erdma", Always: true},
 	{Net: "irdma", RDMA: "irdma", Always: true},
 	{Net: "hfi1", RDMA: "hfi1", Always: true},
+	{Net: "vmw_pvrdma", RDMA: "vmw_pvrdma", Always: true},
 	{Net: "bng_en", RDMA: "bng_re"},
 }
 
-// unboundCards lists functions that carry RDMA by vendor and class, so that a
-// card without any driver is found too. Mellanox network functions all do.
-var unboundCards = []struct {
-	vendor uint16
-	net    string
+// cards lists functions that carry RDMA by vendor and device, so that a card is
+// found without a driver too. Mellanox network functions all do; the first row
+// that matches counts.
+var cards = []struct {
+	vendor      string
+	first, last string // devices
+	net         string // the driver that binds them
 }{
-	{vendor: 0x15b3, net: "mlx5_core"},
+	{vendor: "15b3", first: "1002", last: "1010", net: "mlx4_core"},
+	{vendor: "15b3", first: "0000", last: "ffff", net: "mlx5_core"},
+}
+
+// virtualFunctions are the devices of VFs, which in a virtual machine have no
+// PF to tell.
+var virtualFunctions = map[string][]string{ // vendor → devices
+	"15b3": {"1004", "1014", "1016", "1018", "101a", "101c", "101e", "a2d3"},
+	"8086": {"10ca", "154c", "1889"},
+	"14e4": {"16dc", "1806", "1807", "1808", "1809"},
 }
 
 // gpuClasses lists what counts as a GPU by PCI class and vendor: every 3D

@@ -17,10 +17,17 @@ import (
 	"railhead/internal/kernel/sysfs"
 )
 
+// look is a look into other namespaces, which costs the more the more pods
+// there are.
+type look struct {
+	missing  map[string]want // what it was for
+	isFailed bool            // not all could be seen
+}
+
 // elsewhere looks for functions that have a driver but nothing to show for it
 // here: their netdev or RDMA device was moved into another network namespace.
 // It looks only while there are any, and keeps what was found earlier as long
-// as that accounts for them.
+// as that accounts for them, or would account for no more.
 func (p *pass) elsewhere() {
 	if p.archive != nil {
 		return
@@ -29,25 +36,46 @@ func (p *pass) elsewhere() {
 	if len(missing) == 0 {
 		return
 	}
-	if kept := keepFound(p.prev.Netlink.Elsewhere, missing); accounted(kept, missing) {
-		p.facts.Netlink.Elsewhere = kept
+	kept := keepFound(p.prev.Netlink.Elsewhere, missing)
+	if last := p.prev.looked; !last.isFailed && (accounted(kept, missing) || p.isInVain(last, missing, kept)) {
+		p.facts.Netlink.Elsewhere, p.facts.looked = kept, look{missing: missing}
 		return
 	}
+	p.lookFor(missing)
+}
+
+// isInVain tells whether a look would end as the last did: some functions have
+// nothing to show anywhere, such as the second member of a bond. Where nothing
+// changed, someone waits for a device that is on its way.
+func (p *pass) isInVain(last look, missing map[string]want, kept []Namespace) bool {
+	sameNamespace := func(a, b Namespace) bool {
+		return a.ID == b.ID && len(a.IB) == len(b.IB) && len(a.Links) == len(b.Links)
+	}
+	return !p.isLook && maps.Equal(last.missing, missing) && slices.EqualFunc(kept, p.prev.Netlink.Elsewhere, sameNamespace)
+}
+
+func (p *pass) lookFor(missing map[string]want) {
+	p.facts.looked = look{missing: missing}
 	found, listErr := netns.List(p.fs.Path("proc"))
 	for _, f := range found {
 		n, err := p.lookInto(f)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		p.problem(err)
+		p.lookProblem(err)
 		if len(n.IB)+len(n.Links) > 0 {
 			p.facts.Netlink.Elsewhere = append(p.facts.Netlink.Elsewhere, n)
 		}
 	}
 	if listErr != nil && !accounted(p.facts.Netlink.Elsewhere, missing) {
-		p.problem(fmt.Errorf("looking for %s in other network namespaces: %w",
+		p.lookProblem(fmt.Errorf("looking for %s in other network namespaces: %w",
 			strings.Join(slices.Sorted(maps.Keys(missing)), ", "), listErr))
 	}
+}
+
+func (p *pass) lookProblem(err error) {
+	p.problem(err)
+	p.facts.looked.isFailed = p.facts.looked.isFailed || err != nil
 }
 
 // want says what a function lacks here.
@@ -59,12 +87,13 @@ type want struct {
 // something that they had or must have.
 func (p *pass) missing() map[string]want {
 	netdevs, rdma, had := p.netdevFunctions(), functionsOf(p.facts.IB), p.hadRDMA()
+	isExclusive := p.isExclusive()
 	missing := map[string]want{}
 	check := func(id, driver string) {
 		known, ok := DriverOf(driver)
 		w := want{
 			netdev: !netdevs[id] && (rdma[id] == nil || isRoCE(rdma[id])),
-			rdma:   rdma[id] == nil && (had[id] || ok && known.Always || !netdevs[id]),
+			rdma:   isExclusive && rdma[id] == nil && (had[id] || ok && known.Always || !netdevs[id]),
 		}
 		if w.netdev || w.rdma {
 			missing[id] = w
@@ -83,10 +112,25 @@ func (p *pass) missing() map[string]want {
 	return missing
 }
 
+// isExclusive tells whether RDMA devices can be in another namespace. In shared
+// mode every namespace shows all of them, and none is anywhere but here.
+func (p *pass) isExclusive() bool {
+	system := p.facts.Netlink.System
+	return system != nil && system.NetNSMode == "exclusive"
+}
+
 // netdevFunctions returns all that is above a netdev of this namespace: its
-// parent may be a virtio device, and only that one's parent the function.
+// parent may be a virtio device, and only that one's parent the function. Also
+// those whose RDMA device is carried by a netdev of another function.
 func (p *pass) netdevFunctions() map[string]bool {
 	above := map[string]bool{}
+	ib := byKey(p.facts.IB, func(d *sysfs.IBDevice) string { return d.Name })
+	for i := range p.facts.Netlink.RDMA {
+		d := &p.facts.Netlink.RDMA[i]
+		if ib[d.Name] != nil && slices.ContainsFunc(d.Ports, func(port rdmanl.Port) bool { return port.NetdevIndex != 0 }) {
+			above[functionOf(ib[d.Name])] = true
+		}
+	}
 	for _, l := range p.facts.Netlink.Links {
 		above[l.ParentDev] = true
 	}
@@ -154,13 +198,15 @@ func keepFound(found []Namespace, missing map[string]want) []Namespace {
 	return kept
 }
 
-// accounted tells whether all that is missing is among what was found.
+// accounted tells whether all that is missing is among what was found. What is
+// not RoCE needs no netdev.
 func accounted(found []Namespace, missing map[string]want) bool {
 	have := map[string]want{}
 	for _, n := range found {
 		for i := range n.IB {
 			w := have[functionOf(&n.IB[i])]
 			w.rdma = true
+			w.netdev = w.netdev || !isRoCE(&n.IB[i])
 			have[functionOf(&n.IB[i])] = w
 		}
 		for _, l := range n.Links {
@@ -220,10 +266,9 @@ func (n *Namespace) readLinks(ns *netns.NS) error {
 	return nil
 }
 
-// readRDMA reads the RDMA devices of a namespace. In shared mode every
-// namespace shows all of them, and none is anywhere but here.
+// readRDMA reads the RDMA devices of a namespace.
 func (p *pass) readRDMA(n *Namespace, ns *netns.NS) error {
-	if system := p.facts.Netlink.System; system == nil || system.NetNSMode != "exclusive" {
+	if !p.isExclusive() {
 		return nil
 	}
 	client, err := rdmanl.Dial(&rdmanl.Config{NetNS: ns.FD()})

@@ -19,7 +19,9 @@ type Facts struct {
 	Netlink        Netlink
 	Problems       []error // what could not be read
 
-	otherPCI map[string]bool // addresses of PCI functions of no interest, so that they are looked at once
+	functions []string // addresses of all PCI functions, so that those of no interest are looked at once
+	unread    Changes  // what could not be read, or not whole: it is read again with the next change
+	looked    look
 }
 
 // Netlink is what the kernel said by netlink. It is stored as netlink.json in

@@ -27,7 +27,8 @@ func Join(f *Facts, opts Options) *Snapshot {
 		j.addNetdevs(v)
 		j.addRDMA(v)
 	}
-	j.addBonds()
+	j.addBonds(j.views[0])
+	j.addCarriers()
 	s := &Snapshot{
 		System:   systemOf(f),
 		Devices:  j.relevant(),
@@ -113,6 +114,9 @@ func (j *joiner) addFunction(p *sysfs.PCIDevice) {
 		d.Kind = VF
 		j.setPF(d, j.pci[p.PhysFn])
 	}
+	if p.PhysFn == "" && slices.Contains(virtualFunctions[d.PCI.Vendor], d.PCI.Device) {
+		d.Kind = VF
+	}
 	if p.SRIOV != nil {
 		d.SRIOV = &SRIOV{TotalVFs: p.SRIOV.TotalVFs, NumVFs: p.SRIOV.NumVFs, AutoprobeVFs: p.SRIOV.DriversAutoprobe}
 	}
@@ -148,13 +152,15 @@ func (j *joiner) owner(devicePath string) *Device {
 
 // addNetdevs gives each netdev of a namespace to the function below it.
 func (j *joiner) addNetdevs(v *view) {
-	for i := range v.netdevs {
-		n := &v.netdevs[i]
-		if n.isRepresentor() {
-			continue
-		}
-		if d := j.netdevOwner(n); d != nil {
-			d.Netdevs = append(d.Netdevs, n.Netdev)
+	for _, isAbove := range []bool{false, true} { // a function's own before what sits on them
+		for i := range v.netdevs {
+			n := &v.netdevs[i]
+			if n.isRepresentor() || isAbove != (n.parentIndex != 0) {
+				continue
+			}
+			if d := j.netdevOwner(n); d != nil {
+				d.Netdevs = append(d.Netdevs, n.Netdev)
+			}
 		}
 	}
 }
@@ -168,8 +174,18 @@ func (j *joiner) netdevOwner(n *netdev) *Device {
 
 // addRDMA gives each RDMA device of a namespace to the function below it, or
 // makes a device of its own for software RDMA. One that moved while it was
-// looked for is in two namespaces; the first counts.
+// looked for is in two namespaces; the first counts. One that only netlink
+// shows, and on no function, has just gone or been renamed.
+// Software RDMA, which old kernels show as a child of the function that its
+// netdev sits on, comes after the function's own.
 func (j *joiner) addRDMA(v *view) {
+	own := func(r *rdmaFacts) int {
+		if r.ib != nil && r.ib.Parent != "" {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(v.rdma, func(a, b rdmaFacts) int { return cmp.Compare(own(&a), own(&b)) })
 	for i := range v.rdma {
 		r := &v.rdma[i]
 		if j.joined[r.name()] {
@@ -178,6 +194,9 @@ func (j *joiner) addRDMA(v *view) {
 		j.joined[r.name()] = true
 		d := j.rdmaOwner(v, r)
 		if d == nil || d.RDMA != nil {
+			if r.ib == nil {
+				continue
+			}
 			d = j.add(&Device{ID: r.name(), Kind: Virtual})
 		}
 		d.RDMA = j.rdmaOf(v, d, r)
@@ -187,7 +206,7 @@ func (j *joiner) addRDMA(v *view) {
 
 func (j *joiner) rdmaOwner(v *view, r *rdmaFacts) *Device {
 	if r.ib != nil {
-		return j.owner(r.ib.DevicePath)
+		return j.owner(cmp.Or(r.ib.DevicePath, r.ib.Path))
 	}
 	if r.nl == nil {
 		return nil
@@ -221,35 +240,80 @@ func (j *joiner) rdmaOf(v *view, d *Device, r *rdmaFacts) *RDMA {
 	return rdma
 }
 
-// addBonds marks the members of bonds, and the RDMA device that stands for
-// them all. Where each member has an RDMA device of its own, none does.
-func (j *joiner) addBonds() {
+// addBonds marks the members of bonds. What a bond could do is what its members
+// could: as a netdev it has no bounds of its own.
+func (j *joiner) addBonds(v *view) {
 	bonds := map[string]*Bond{}
-	for _, n := range j.views[0].netdevs {
+	for _, n := range v.netdevs {
 		if n.bondMode != "" {
 			bonds[n.Name] = &Bond{Name: n.Name, Mode: n.bondMode, Members: []string{}}
+		}
+	}
+	limits := map[string]*Port{}
+	for _, n := range v.netdevs {
+		if b := bonds[n.Master]; b != nil {
+			b.Members = append(b.Members, n.Name)
+			limits[b.Name] = limitsWith(limits[b.Name], n)
 		}
 	}
 	for _, d := range j.devices {
 		for _, n := range d.Netdevs {
 			if b := bonds[n.Master]; b != nil && n.NetNS == nil {
-				b.Members = append(b.Members, n.Name)
 				d.Bond = b
 			}
 		}
+		if d.RDMA != nil && d.RDMA.NetNS == nil {
+			d.RDMA.setLimits(limits)
+		}
 	}
+	for _, b := range bonds {
+		slices.Sort(b.Members)
+	}
+}
+
+// setLimits gives ports that are bonds what these could do.
+func (r *RDMA) setLimits(bonds map[string]*Port) {
+	for i := range r.Ports {
+		if l := bonds[r.Ports[i].Netdev]; l != nil {
+			r.Ports[i].MaxMTU, r.Ports[i].MaxGigabits = l.MaxMTU, l.MaxGigabits
+		}
+	}
+}
+
+// limitsWith adds a member to what a bond could do: the speed of all, the MTU
+// of the least.
+func limitsWith(l *Port, member netdev) *Port {
+	if l == nil {
+		l = &Port{MaxMTU: member.MaxMTU}
+	}
+	l.MaxMTU = min(l.MaxMTU, member.MaxMTU)
+	l.MaxGigabits += gigabitsOf(member.maxMegabits)
+	return l
+}
+
+// addCarriers marks functions without an RDMA device whose netdev, or the bond
+// above it, is a port of another function's.
+func (j *joiner) addCarriers() {
+	carriers := map[string]string{} // netdev → RDMA device
 	for _, d := range j.devices {
 		if d.RDMA == nil || d.RDMA.NetNS != nil {
 			continue
 		}
 		for _, p := range d.RDMA.Ports {
-			if b := bonds[p.Netdev]; b != nil {
-				b.RDMA = d.RDMA.Name
+			if p.Netdev != "" && !p.Representor {
+				carriers[p.Netdev] = d.RDMA.Name
 			}
 		}
 	}
-	for _, b := range bonds {
-		slices.Sort(b.Members)
+	for _, d := range j.devices {
+		if d.RDMA != nil {
+			continue
+		}
+		for _, n := range d.Netdevs {
+			if n.NetNS == nil {
+				d.CarriedBy = cmp.Or(d.CarriedBy, carriers[n.Name], carriers[n.Master])
+			}
+		}
 	}
 }
 
@@ -288,12 +352,17 @@ func (j *joiner) couldCarryRDMA(d *Device) bool {
 		_, ok := DriverOf(d.PCI.Driver)
 		return ok
 	}
-	for _, c := range unboundCards {
-		if d.PCI.Vendor == hexID(c.vendor) {
-			return true
+	return CardDriver(d.PCI.Vendor, d.PCI.Device) != ""
+}
+
+// CardDriver returns the driver that binds a card known to carry RDMA, or "".
+func CardDriver(vendor, device string) string {
+	for _, c := range cards {
+		if vendor == c.vendor && device >= c.first && device <= c.last {
+			return c.net
 		}
 	}
-	return false
+	return ""
 }
 
 // DriverOf returns the RDMA driver that goes with the driver of a PCI function.

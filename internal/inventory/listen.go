@@ -20,7 +20,8 @@ type listener struct {
 	rdma    *rdmanl.Monitor // nil where the kernel has none; uevents tell most of it
 }
 
-func listen() (*listener, error) {
+// listen opens the sockets, that of RDMA where the kernel has RDMA by now.
+func listen(hasRDMA bool) (*listener, error) {
 	links, err := rtnl.Subscribe(nil, rtnl.Links, rtnl.Addresses)
 	if err != nil {
 		return nil, err
@@ -30,6 +31,9 @@ func listen() (*listener, error) {
 		return nil, errors.Join(err, links.Close())
 	}
 	l := &listener{links: links, uevents: uevents}
+	if !hasRDMA {
+		return l, nil
+	}
 	if monitor, err := rdmanl.DialMonitor(nil); err == nil {
 		l.rdma = monitor
 	}

@@ -70,6 +70,7 @@ func (v *view) portOf(d *Device, r *rdmaFacts, facts portFacts) Port {
 	}
 	isRoCE := p.LinkLayer == Ethernet && !r.isIWARP()
 	p.GIDs = gidsOf(facts.ib, isRoCE)
+	p.GUID = portGUID(p)
 	if n := v.portNetdev(d, r, facts); n != nil {
 		p.setNetdev(n)
 	}
@@ -124,7 +125,8 @@ func defaultGIDNetdev(ib *sysfs.IBPort) string {
 
 // functionNetdev picks the netdev of a port among those of its function. Some
 // drivers count dev_port over the card and not over the function, so the only
-// netdev of the only port needs no number.
+// netdev of the only port needs no number. The ports of an eswitch's device have
+// numbers of another kind; its uplink is told by having a physical port's name.
 func (v *view) functionNetdev(d *Device, r *rdmaFacts, port int) *netdev {
 	var own []*netdev
 	for _, n := range d.Netdevs {
@@ -133,7 +135,7 @@ func (v *view) functionNetdev(d *Device, r *rdmaFacts, port int) *netdev {
 		}
 	}
 	for _, n := range own {
-		if n.DevPort == port-1 {
+		if n.DevPort == port-1 && (n.physPortName == "" || len(r.ports) == 1) {
 			return n
 		}
 	}
@@ -172,11 +174,15 @@ func sameNetNS(a, b *NetNS) bool {
 func (p *Port) setNetdev(n *netdev) {
 	p.Netdev = n.Name
 	p.MTU, p.MaxMTU = n.MTU, n.MaxMTU
-	const megabitsPerGigabit = 1000
-	p.MaxGigabits = float64(n.maxMegabits) / megabitsPerGigabit
+	p.MaxGigabits = gigabitsOf(n.maxMegabits)
 	if p.LinkLayer == Ethernet && n.megabits > 0 {
-		p.Gigabits, p.Lanes = float64(n.megabits)/megabitsPerGigabit, n.lanes
+		p.Gigabits, p.Lanes = gigabitsOf(n.megabits), n.lanes
 	}
+}
+
+func gigabitsOf(megabits int) float64 {
+	const perGigabit = 1000
+	return float64(megabits) / perGigabit
 }
 
 // rdmaMTU is the largest InfiniBand MTU that fits into an Ethernet MTU beside
@@ -191,7 +197,6 @@ func rdmaMTU(mtu int) int {
 	return 0
 }
 
-// gidsOf lists the GIDs of a port; those of RoCE stand for addresses.
 // portGUID is the lower half of an InfiniBand port's first GID; the upper half
 // is its subnet.
 func portGUID(p Port) string {
@@ -202,6 +207,7 @@ func portGUID(p Port) string {
 	return strings.Join(groups[len(groups)/2:], ":")
 }
 
+// gidsOf lists the GIDs of a port; those of RoCE stand for addresses.
 func gidsOf(ib *sysfs.IBPort, isRoCE bool) []GID {
 	if ib == nil {
 		return nil

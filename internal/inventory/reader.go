@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 
 	"railhead/internal/kernel/ethtool"
@@ -84,7 +85,9 @@ func (r *Reader) Read(prev *Facts, changed Changes) *Facts {
 	if prev == nil || changed.All {
 		prev, changed = &Facts{}, everything()
 	}
-	p := &pass{Reader: r, prev: prev, changed: changed, facts: &Facts{Kernel: prev.Kernel}}
+	p := &pass{Reader: r, prev: prev, isLook: changed.isEmpty(), facts: &Facts{Kernel: prev.Kernel}}
+	p.changed.merge(changed)
+	p.changed.merge(prev.unread)
 	p.kernel()
 	p.netlink()
 	p.pci()
@@ -101,6 +104,7 @@ type pass struct {
 
 	prev    *Facts
 	changed Changes
+	isLook  bool // nothing changed, so that it is about what is missing
 	facts   *Facts
 	touched map[int]bool // links that changed, and those below and above them
 }
@@ -108,6 +112,14 @@ type pass struct {
 func (p *pass) problem(err error) {
 	if err != nil {
 		p.facts.Problems = append(p.facts.Problems, err)
+	}
+}
+
+// object notes an error of an object, which is then read again next time.
+func (p *pass) object(name string, err error) {
+	if err != nil {
+		p.problem(err)
+		p.facts.unread.merge(nameChange(name))
 	}
 }
 
@@ -147,12 +159,18 @@ func (p *pass) liveLinks() {
 	p.problem(err)
 }
 
-// liveRDMA opens the RDMA socket only once ib_core is there, because opening it
-// earlier could make the kernel load ib_core.
+// hasRDMA tells whether ib_core is there. To open a socket of RDMA without it
+// could make the kernel load it.
+func (r *Reader) hasRDMA() (bool, error) {
+	_, loaded, err := r.fs.Module("ib_core")
+	return loaded, err
+}
+
 func (p *pass) liveRDMA() {
 	if p.rdma == nil {
-		if _, loaded, err := p.fs.Module("ib_core"); err != nil || !loaded {
-			p.problem(err)
+		loaded, err := p.hasRDMA()
+		p.problem(err)
+		if !loaded {
 			return
 		}
 		client, err := rdmanl.Dial(nil)
@@ -196,7 +214,10 @@ func (p *pass) liveSettings() {
 	if p.changed.All {
 		var err error
 		n.Settings, err = p.settings.SettingsAll()
-		p.problem(err)
+		if err != nil {
+			p.problem(err)
+			p.facts.unread.merge(linksChange(n.Links))
+		}
 		return
 	}
 	n.Settings = map[int]ethtool.LinkSettings{}
@@ -206,23 +227,31 @@ func (p *pass) liveSettings() {
 			continue
 		}
 		s, err := p.settings.Settings(l.Index)
-		if err == nil {
-			n.Settings[l.Index] = s
-		} else if !errors.Is(err, ethtool.ErrNotSupported) && !errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		n.Settings[l.Index] = s
+		if err != nil {
 			p.problem(err)
+			p.facts.unread.merge(linkChange(l.Index))
 		}
 	}
 }
 
 // touchedLinks returns the links with the given indexes and those that they sit
 // on or belong to: an address of a macvlan adds a GID to the device of its
-// parent, one of a bond to the device that stands for the bond.
+// parent, one of a bond to the devices of its members.
 func touchedLinks(changed map[int]bool, links ...[]rtnl.Link) map[int]bool {
 	touched := map[int]bool{}
-	byIndex := map[int][]*rtnl.Link{}
+	if len(changed) == 0 {
+		return touched
+	}
+	byIndex, members := map[int][]*rtnl.Link{}, map[int][]int{}
 	for _, list := range links {
 		for i := range list {
-			byIndex[list[i].Index] = append(byIndex[list[i].Index], &list[i])
+			l := &list[i]
+			byIndex[l.Index] = append(byIndex[l.Index], l)
+			members[l.MasterIndex] = append(members[l.MasterIndex], l.Index)
 		}
 	}
 	var touch func(index int)
@@ -234,6 +263,11 @@ func touchedLinks(changed map[int]bool, links ...[]rtnl.Link) map[int]bool {
 		for _, l := range byIndex[index] {
 			touch(l.ParentIndex)
 			touch(l.MasterIndex)
+			if l.Kind == "bond" {
+				for _, member := range members[index] {
+					touch(member)
+				}
+			}
 		}
 	}
 	for index := range changed {
@@ -245,38 +279,26 @@ func touchedLinks(changed map[int]bool, links ...[]rtnl.Link) map[int]bool {
 // pci reads the functions of interest, and looks at the class of the others
 // only once.
 func (p *pass) pci() {
-	if p.changed.All {
-		p.allPCI()
-		return
-	}
-	p.facts.otherPCI = map[string]bool{}
-	addresses, err := p.fs.PCIAddresses()
-	p.problem(err)
-	known := byKey(p.prev.PCI, func(d *sysfs.PCIDevice) string { return d.Address })
-	for _, address := range addresses {
-		if p.prev.otherPCI[address] && !p.changed.Names[address] {
-			p.facts.otherPCI[address] = true
-			continue
-		}
-		if old := known[address]; old != nil && !p.changed.Names[address] {
-			p.facts.PCI = append(p.facts.PCI, *old)
-			continue
-		}
-		p.onePCI(address)
-	}
-}
-
-func (p *pass) allPCI() {
 	var err error
-	p.facts.PCI, err = p.fs.PCIDevices(isOfInterest)
+	p.facts.functions, err = p.fs.PCIAddresses()
 	p.problem(err)
-	addresses, err := p.fs.PCIAddresses()
-	p.problem(err)
-	known := byKey(p.facts.PCI, func(d *sysfs.PCIDevice) string { return d.Address })
-	p.facts.otherPCI = map[string]bool{}
-	for _, address := range addresses {
-		if known[address] == nil {
-			p.facts.otherPCI[address] = true
+	if p.changed.All {
+		// Only when something cannot be read is it worth the while to find out what.
+		if p.facts.PCI, err = p.fs.PCIDevices(isOfInterest); err == nil {
+			return
+		}
+		p.facts.PCI = nil
+	}
+	known := byKey(p.prev.PCI, func(d *sysfs.PCIDevice) string { return d.Address })
+	sameVFs := slices.Equal(p.prev.functions, p.facts.functions) // a PF makes no event of their end
+	for _, address := range p.facts.functions {
+		old := known[address]
+		_, seen := slices.BinarySearchFunc(p.prev.functions, address, compareNames)
+		switch {
+		case !seen, p.changed.Names[address], old != nil && old.SRIOV != nil && !sameVFs:
+			p.onePCI(address)
+		case old != nil:
+			p.facts.PCI = append(p.facts.PCI, *old)
 		}
 	}
 }
@@ -285,11 +307,12 @@ func (p *pass) onePCI(address string) {
 	d, err := p.fs.PCIDevice(address)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		p.facts.unread.merge(nameChange(address))
 	case isOfInterest(d.Class):
-		p.problem(err)
+		p.object(address, err)
 		p.facts.PCI = append(p.facts.PCI, d)
-	default:
-		p.facts.otherPCI[address] = true
+	case d.Class == 0: // it may be one of interest whose class could not be read
+		p.object(address, err)
 	}
 }
 
@@ -298,9 +321,9 @@ func isOfInterest(class uint32) bool {
 	return isNetwork(class) || slices.ContainsFunc(gpuClasses, func(c gpuClass) bool { return c.class == class>>8 })
 }
 
-// ib reads RDMA devices from sysfs. One that netlink shows unchanged is kept:
-// its registration has the same index, its ports the same state, and no link
-// whose addresses could have changed its GIDs was touched.
+// ib reads RDMA devices from sysfs. One that netlink shows unchanged is kept,
+// its registration and its ports, where no link was touched whose addresses
+// could have changed its GIDs.
 func (p *pass) ib() {
 	names, err := p.fs.IBDeviceNames()
 	p.problem(err)
@@ -316,22 +339,14 @@ func (p *pass) ib() {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		p.problem(err)
+		p.object(name, err)
 		p.facts.IB = append(p.facts.IB, d)
 	}
 }
 
 func (p *pass) sameDevice(before, now *rdmanl.Device) bool {
-	if before == nil || now == nil || before.Index != now.Index || len(before.Ports) != len(now.Ports) {
-		return false
-	}
-	for i := range now.Ports {
-		a, b := &before.Ports[i], &now.Ports[i]
-		if a.State != b.State || a.PhysState != b.PhysState || a.NetdevIndex != b.NetdevIndex || p.touched[b.NetdevIndex] {
-			return false
-		}
-	}
-	return true
+	return before != nil && now != nil && reflect.DeepEqual(before, now) &&
+		!slices.ContainsFunc(now.Ports, func(port rdmanl.Port) bool { return p.touched[port.NetdevIndex] })
 }
 
 // netdevs reads from sysfs what netlink does not tell of netdevs. Only links
@@ -348,7 +363,7 @@ func (p *pass) netdevs() {
 		if isSoftware(&l) {
 			continue
 		}
-		if old := known[l.Name]; old != nil && old.Index == l.Index && !p.touched[l.Index] {
+		if old := known[l.Name]; old != nil && old.Index == l.Index && !p.touched[l.Index] && !p.changed.Names[l.Name] {
 			p.facts.Netdevs = append(p.facts.Netdevs, *old)
 			continue
 		}
@@ -356,7 +371,7 @@ func (p *pass) netdevs() {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		p.problem(err)
+		p.object(l.Name, err)
 		p.facts.Netdevs = append(p.facts.Netdevs, n)
 	}
 }
@@ -368,16 +383,23 @@ func isSoftware(l *rtnl.Link) bool {
 	return l.Kind != "" && l.ParentDev == "" && l.Type != ipoib
 }
 
+// Classes of character devices, one of which is in the path of each of them.
+const (
+	verbsClass = "infiniband_verbs"
+	madClass   = "infiniband_mad"
+)
+
 // chars reads the character devices when RDMA devices or character devices came
 // or went.
 func (p *pass) chars() {
-	if !p.changed.All && len(p.changed.Names) == 0 && sameRegistrations(p.prev.Netlink.RDMA, p.facts.Netlink.RDMA) {
+	changed := p.changed.All || p.changed.Names[verbsClass] || p.changed.Names[madClass]
+	if !changed && sameRegistrations(p.prev.Netlink.RDMA, p.facts.Netlink.RDMA) {
 		p.facts.Chars = p.prev.Chars
 		return
 	}
 	var err error
 	p.facts.Chars, err = p.fs.CharDevices()
-	p.problem(err)
+	p.object(verbsClass, err)
 }
 
 func sameRegistrations(a, b []rdmanl.Device) bool {

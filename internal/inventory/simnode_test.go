@@ -28,8 +28,9 @@ type simNode struct {
 	root      string
 	kernel    *fakekernel.Kernel
 	reader    *Reader
+	cards     simCards
 	functions []*simFunction
-	cards     int
+	pfs       int    // how many there are
 	links     int    // the last link index
 	devices   uint32 // the next RDMA device index
 	chars     int    // the next number of a uverbs and umad
@@ -48,21 +49,26 @@ type simFunction struct {
 	netdev string
 	link   int
 	char   int
-	isHere bool // its RDMA device and netdev are in our namespace
+
+	isBound bool // to its driver
+	isHere  bool // its RDMA device and netdev are in our namespace
 }
 
 type simGID struct{ gid, typ, netdev string }
 
-// Sizes of GID tables, as mlx5 has them.
-const (
-	gidsOfPF = 256
-	gidsOfVF = 16
-)
+// simCards says what cards a node has, each with a PF.
+type simCards struct {
+	pfs, vfs int // VFs on each PF
+	gids     int // size of a PF's GID table
+	others   int // files of a PCI function that nobody reads
+}
 
-// newSimNode makes a node with cards of one PF each, and VFs on each PF.
-func newSimNode(tb testing.TB, pfs, vfs int) *simNode {
+// gidsOfVF is the size of the GID table of a VF.
+const gidsOfVF = 16
+
+func newSimNode(tb testing.TB, c simCards) *simNode {
 	tb.Helper()
-	n := &simNode{tb: tb, root: memoryDir(tb), links: 1}
+	n := &simNode{tb: tb, root: memoryDir(tb), cards: c, links: 1}
 	n.kernel = fakekernel.New(fakekernel.Facts{
 		System:   &rdmanl.System{NetNSMode: "exclusive", CopyOnFork: new(true)},
 		Links:    []rtnl.Link{{Index: 1, Name: "lo", Type: 772}},
@@ -73,8 +79,8 @@ func newSimNode(tb testing.TB, pfs, vfs int) *simNode {
 	n.write("sys/module/ib_core/parameters/netns_mode", "N")
 	n.mkdir("sys/bus/pci/drivers/mlx5_core")
 	n.mkdir("sys/class/infiniband")
-	for range pfs {
-		n.addVFs(n.addPF(), vfs)
+	for range c.pfs {
+		n.addVFs(n.addPF(), c.vfs)
 	}
 	n.open()
 	return n
@@ -83,7 +89,7 @@ func newSimNode(tb testing.TB, pfs, vfs int) *simNode {
 // memoryDir is a temporary directory in memory where there is one.
 func memoryDir(tb testing.TB) string {
 	tb.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "railhead-")
+	dir, err := os.MkdirTemp("/dev/shm", "railhead-") //nolint:usetesting // tb.TempDir is on disk
 	if err != nil {
 		return tb.TempDir()
 	}
@@ -154,15 +160,15 @@ func (n *simNode) remove(name string) {
 // addPF adds a card, with a GPU beside it and a device that is neither.
 func (n *simNode) addPF() *simFunction {
 	n.tb.Helper()
-	bus := n.cards*16 + 1
-	n.cards++
-	bridge := fmt.Sprintf("devices/pci%04x:00/%04x:00:01.0", n.cards, n.cards)
-	f := &simFunction{id: fmt.Sprintf("%04x:%02x:00.0", n.cards, bus&0xff), gidLen: gidsOfPF}
+	bus := n.pfs*16 + 1
+	n.pfs++
+	bridge := fmt.Sprintf("devices/pci%04x:00/%04x:00:01.0", n.pfs, n.pfs)
+	f := &simFunction{id: fmt.Sprintf("%04x:%02x:00.0", n.pfs, bus&0xff), gidLen: max(n.cards.gids, gidsOfVF)}
 	f.path = bridge + "/" + f.id
 	n.addPCI(f.path, "0x15b3", "0x1021", "0x020000")
 	n.writeAll("sys/"+f.path, map[string]string{"sriov_totalvfs": "128", "sriov_numvfs": "0", "sriov_drivers_autoprobe": "1"})
-	n.addPCI(fmt.Sprintf("%s/%04x:%02x:10.0", bridge, n.cards, bus&0xff), "0x10de", "0x2330", "0x030200")
-	n.addPCI(fmt.Sprintf("%s/%04x:%02x:11.0", bridge, n.cards, bus&0xff), "0x8086", "0x0b00", "0x088000")
+	n.addPCI(fmt.Sprintf("%s/%04x:%02x:1e.0", bridge, n.pfs, bus&0xff), "0x10de", "0x2330", "0x030200")
+	n.addPCI(fmt.Sprintf("%s/%04x:%02x:1f.0", bridge, n.pfs, bus&0xff), "0x8086", "0x0b00", "0x088000")
 	n.functions = append(n.functions, f)
 	n.bind(f)
 	return f
@@ -176,9 +182,11 @@ func (n *simNode) addPCI(path, vendor, device, class string) {
 		"numa_node": "0", "local_cpulist": "0-31,64-95",
 		"current_link_speed": "32.0 GT/s PCIe", "current_link_width": "16", "max_link_speed": "32.0 GT/s PCIe", "max_link_width": "16",
 	})
-	for i := range 30 { // files that nobody reads, as many as a real function has
-		n.write(fmt.Sprintf("%s/other%d", dir, i), "")
+	others := map[string]string{}
+	for i := range n.cards.others {
+		others[fmt.Sprint("other", i)] = ""
 	}
+	n.writeAll(dir, others)
 	n.link("sys/bus/pci/devices/"+filepath.Base(path), dir)
 }
 
@@ -237,6 +245,7 @@ func (n *simNode) addSF(pf *simFunction, number int) Changes {
 func (n *simNode) bind(f *simFunction) Changes {
 	n.tb.Helper()
 	n.link("sys/"+f.path+"/driver", "sys/bus/pci/drivers/mlx5_core")
+	f.isBound = true
 	n.links++
 	f.link, f.netdev = n.links, fmt.Sprintf("eth%d", n.links)
 	f.device, f.rdma = n.devices, fmt.Sprintf("mlx5_%d", n.devices)
@@ -255,6 +264,7 @@ func (n *simNode) unbind(f *simFunction) Changes {
 		changed.merge(n.vanish(f))
 	}
 	n.removeChars(f)
+	f.isBound = false
 	n.remove("sys/" + f.path + "/driver")
 	return changed
 }

@@ -1,7 +1,10 @@
 package inventory
 
 import (
+	"cmp"
 	"net/netip"
+	"path"
+	"strings"
 
 	"railhead/internal/kernel/netns"
 )
@@ -38,19 +41,24 @@ const (
 // device and its netdevs move to another network namespace or have not
 // appeared yet.
 type Device struct {
-	ID      string     `json:"id"` // PCI address, auxiliary device or, for software RDMA, RDMA device name
-	Kind    Kind       `json:"kind"`
-	Rail    *int       `json:"rail,omitempty"`   // nil where no rail is known
-	Parent  string     `json:"parent,omitempty"` // ID of the PF of a VF or SF
-	VF      *int       `json:"vf,omitempty"`     // number of a VF on its PF
-	SF      *int       `json:"sf,omitempty"`     // number of an SF
-	PCI     *PCI       `json:"pci,omitempty"`    // nil for software RDMA on a netdev without hardware
-	SRIOV   *SRIOV     `json:"sriov,omitempty"`  // of a PF that can have VFs
-	RDMA    *RDMA      `json:"rdma,omitempty"`   // nil when there is no RDMA device
-	Bond    *Bond      `json:"bond,omitempty"`   // when it is a member of a bond
-	Netdevs []Netdev   `json:"netdevs,omitempty"`
-	GPUs    []Affinity `json:"gpus,omitempty"` // nearest first
+	ID        string     `json:"id"` // PCI address, auxiliary device or, for software RDMA, RDMA device name
+	Kind      Kind       `json:"kind"`
+	Rail      *int       `json:"rail,omitempty"`      // nil where no rail is known
+	Parent    string     `json:"parent,omitempty"`    // ID of the PF of a VF or SF
+	VF        *int       `json:"vf,omitempty"`        // number of a VF on its PF
+	SF        *int       `json:"sf,omitempty"`        // number of an SF
+	PCI       *PCI       `json:"pci,omitempty"`       // nil for software RDMA on a netdev without hardware
+	SRIOV     *SRIOV     `json:"sriov,omitempty"`     // of a PF that can have VFs
+	RDMA      *RDMA      `json:"rdma,omitempty"`      // nil when there is no RDMA device
+	Bond      *Bond      `json:"bond,omitempty"`      // when it is a member of a bond
+	CarriedBy string     `json:"carriedBy,omitempty"` // RDMA device of another function that stands for this one too: of a bond, or of an eswitch over several ports
+	Netdevs   []Netdev   `json:"netdevs,omitempty"`   // its own first, then those above it and those that its RDMA device shares
+	GPUs      []Affinity `json:"gpus,omitempty"`      // nearest first
 }
+
+// IsRoot tells whether a device stands for a whole port of a card here, and not
+// for a share of one: a PF, or a VF whose PF is in another machine.
+func (d *Device) IsRoot() bool { return d.Kind == PF || d.Kind == VF && d.Parent == "" }
 
 // PCI describes the PCI function of a device; of an SF, its parent's.
 type PCI struct {
@@ -100,6 +108,19 @@ type RDMA struct {
 type NetNS struct {
 	netns.ID
 	Path string `json:"path,omitempty"` // a path that opened it
+}
+
+// Name is the name that "ip netns" has for a namespace, or the process that is
+// in it.
+func (n *NetNS) Name() string {
+	dir, name := path.Split(n.Path)
+	if path.Base(dir) == "netns" {
+		return name
+	}
+	if process, ok := strings.CutSuffix(n.Path, "/ns/net"); ok {
+		return "process " + path.Base(process)
+	}
+	return cmp.Or(n.Path, n.String())
 }
 
 // Port is a port of an RDMA device. A speed, width or MTU that the kernel does
@@ -163,7 +184,6 @@ type Bond struct {
 	Name    string   `json:"name"`           // bond0
 	Mode    string   `json:"mode,omitempty"` // 802.3ad
 	Members []string `json:"members"`        // netdev names, sorted
-	RDMA    string   `json:"rdma,omitempty"` // the RDMA device that stands for all members: mlx5_bond_0
 }
 
 // GPU is a GPU of the node.

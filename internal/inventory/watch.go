@@ -29,6 +29,7 @@ const (
 // is safe for concurrent use.
 type Watcher struct {
 	read    func(prev *Facts, changed Changes) *Facts
+	hasRDMA func() bool
 	options Options
 
 	current atomic.Pointer[Snapshot]
@@ -39,11 +40,21 @@ type Watcher struct {
 // NewWatcher returns a Watcher that reads the node with r. It has no snapshot
 // until Run has made the first.
 func NewWatcher(r *Reader, options Options) *Watcher {
-	return newWatcher(r.Read, options)
+	w := newWatcher(r.Read, options)
+	w.hasRDMA = func() bool {
+		loaded, _ := r.hasRDMA() // the error is among the problems of each snapshot
+		return loaded
+	}
+	return w
 }
 
 func newWatcher(read func(*Facts, Changes) *Facts, options Options) *Watcher {
-	return &Watcher{read: read, options: options, changed: make(chan struct{})}
+	return &Watcher{
+		read:    read,
+		hasRDMA: func() bool { return false },
+		options: options,
+		changed: make(chan struct{}),
+	}
 }
 
 // Snapshot returns the newest snapshot, or nil before the first.
@@ -63,7 +74,7 @@ func (w *Watcher) Changed() <-chan struct{} {
 // kernel's events cannot be had: that needs no privilege, only the network
 // namespace whose devices are watched.
 func (w *Watcher) Run(ctx context.Context) error {
-	l, err := listen()
+	l, err := listen(w.hasRDMA())
 	if err != nil {
 		return err
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"railhead/internal/kernel/sysfs"
 )
@@ -223,4 +225,61 @@ func TestChangedMissesNothing(t *testing.T) {
 		}
 		readers.Wait()
 	})
+}
+
+func TestSearchNext(t *testing.T) {
+	t.Parallel()
+	// snapshot has devices on functions of mlx5_core, with an RDMA device where
+	// the ID is in upper case.
+	snapshot := func(ids ...string) *Snapshot {
+		s := &Snapshot{}
+		for _, id := range ids {
+			d := Device{ID: strings.ToLower(id), PCI: &PCI{Driver: "mlx5_core"}}
+			if id != d.ID {
+				d.RDMA = &RDMA{Name: "rdma of " + d.ID}
+			}
+			s.Devices = append(s.Devices, d)
+		}
+		return s
+	}
+	unbound := snapshot("a", "B")
+	unbound.Devices[0].PCI.Driver = ""
+	tests := []struct {
+		name   string
+		search search
+		before *Snapshot
+		after  *Snapshot
+		want   search
+	}{
+		{"nothing is missing", search{}, snapshot("A", "B"), snapshot("A", "B"), search{}},
+		{"one never had RDMA", search{}, snapshot("a", "B"), snapshot("a", "B"), search{}},
+		{"one is lost", search{}, snapshot("A", "B"), snapshot("a", "B"), search{missing: set("a"), left: searches}},
+		{"one lost its driver too", search{}, snapshot("A", "B"), unbound, search{}},
+		{"one lost its function too", search{}, snapshot("A", "B"), snapshot("B"), search{}},
+		{"still lost", search{missing: set("a"), left: 3}, snapshot("a", "B"), snapshot("a", "B"), search{missing: set("a"), left: 2}},
+		{"lost for good", search{missing: set("a")}, snapshot("a", "B"), snapshot("a", "B"), search{missing: set("a")}},
+		{"another is lost", search{missing: set("a"), left: 1}, snapshot("a", "B"), snapshot("a", "b"), search{missing: set("a", "b"), left: searches}},
+		{"one is found, one is not", search{missing: set("a", "b"), left: 3}, snapshot("a", "b"), snapshot("A", "b"), search{missing: set("b"), left: 2}},
+		{"found", search{missing: set("a"), left: 3}, snapshot("a", "B"), snapshot("A", "B"), search{left: 2}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := tt.search.next(tt.before, tt.after)
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(search{}), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if isWaiting := got.timer() != nil; isWaiting != (got.left > 0 && len(got.missing) > 0) {
+				t.Errorf("it waits to look again: %t, with %+v", isWaiting, got)
+			}
+		})
+	}
+}
+
+func set(ids ...string) map[string]bool {
+	s := map[string]bool{}
+	for _, id := range ids {
+		s[id] = true
+	}
+	return s
 }

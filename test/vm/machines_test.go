@@ -55,7 +55,8 @@ func machines() []lab.Machine {
 				{Name: "igb"},
 				{Name: "igbvf"},
 			},
-			Suites: []lab.Suite{{Packages: casesPackage, Tests: named("TestSRIOV", "TestAny")}},
+			Programs: []string{"railhead/cmd/railhead", "railhead/hack/capture"},
+			Suites:   []lab.Suite{{Packages: casesPackage, Tests: named("TestSRIOV", "TestAny")}},
 		},
 		{
 			// What most clusters run: the stable kernel with its own modules.

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -65,13 +66,13 @@ func (l *Lab) Boot(ctx context.Context, m Machine, selections []Selection, dir s
 		return nil, err
 	}
 	share := filepath.Join(dir, "share")
-	if err := l.fillShare(m, selections, share, terminal != nil); err != nil {
+	if err := l.fillShare(ctx, m, selections, share, terminal != nil); err != nil {
 		return nil, err
 	}
 	kernel := l.kernels[m.Kernel]
 	init, initramfs := filepath.Join(dir, "init"), filepath.Join(dir, "initramfs")
-	if err := buildInit(ctx, init); err != nil {
-		return nil, fmt.Errorf("pid 1: %w", err)
+	if err := buildProgram(ctx, "railhead/test/vm/guestinit", init); err != nil {
+		return nil, err
 	}
 	if err := writeInitramfs(initramfs, init, kernel.boot); err != nil {
 		return nil, fmt.Errorf("initramfs: %w", err)
@@ -133,7 +134,7 @@ func (l *Lab) firmware() []string {
 }
 
 // fillShare writes the plan and all it names into the directory that the guest sees.
-func (l *Lab) fillShare(m Machine, selections []Selection, share string, shell bool) error {
+func (l *Lab) fillShare(ctx context.Context, m Machine, selections []Selection, share string, shell bool) error {
 	p := plan.Plan{Machine: m.Name, Modules: m.Modules, Shell: shell}
 	if m.MovableRXE {
 		// In place of the kernel's own file: `rdma link add` loads the module by itself, and would find that one.
@@ -142,6 +143,9 @@ func (l *Lab) fillShare(m Machine, selections []Selection, share string, shell b
 			return err
 		}
 		p.Files = append(p.Files, plan.File{From: name, To: filepath.Join("/usr/lib/modules", l.kernels[m.Kernel].release, rxeModule)})
+	}
+	if err := addPrograms(ctx, m, &p, share); err != nil {
+		return err
 	}
 	for i, s := range selections {
 		suite := planSuite(i, s)
@@ -162,6 +166,18 @@ func (l *Lab) fillShare(m Machine, selections []Selection, share string, shell b
 		return err
 	}
 	return os.WriteFile(filepath.Join(share, plan.PlanFile), raw, 0o644)
+}
+
+// addPrograms builds a machine's programs into the shared directory, from where they go to the guest's path.
+func addPrograms(ctx context.Context, m Machine, p *plan.Plan, share string) error {
+	for _, pkg := range m.Programs {
+		name := path.Base(pkg)
+		if err := buildProgram(ctx, pkg, filepath.Join(share, name)); err != nil {
+			return err
+		}
+		p.Files = append(p.Files, plan.File{From: name, To: "/usr/local/bin/" + name})
+	}
+	return nil
 }
 
 // planSuite is how the guest runs selection number i.

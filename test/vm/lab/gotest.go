@@ -49,9 +49,12 @@ func BuildTests(ctx context.Context, pattern, dir string) ([]Binary, error) {
 	return binaries, nil
 }
 
-// buildInit builds pid 1.
-func buildInit(ctx context.Context, path string) error {
-	return run(goCommand(ctx, "build", "-ldflags=-s -w", "-o", path, "railhead/test/vm/guestinit"))
+// buildProgram builds a static program: pid 1, or one that tests run.
+func buildProgram(ctx context.Context, pkg, path string) error {
+	if err := run(goCommand(ctx, "build", "-ldflags=-s -w", "-o", path, pkg)); err != nil {
+		return fmt.Errorf("program %s: %w", pkg, err)
+	}
+	return nil
 }
 
 // goCommand is the go command for programs that run without a C library.

@@ -21,6 +21,8 @@ type Machine struct {
 	Nodes []Node
 	// Modules are loaded in this order before anything else runs.
 	Modules []plan.Module
+	// Programs are main packages of this module, by import path, that tests can run by the last element of that.
+	Programs []string
 	// Suites are the test packages that run in it.
 	Suites []Suite
 }
