@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"railhead/internal/kernel/ethtool"
 	"railhead/internal/kernel/netns"
 	"railhead/internal/kernel/rdmanl"
 	"railhead/internal/kernel/rtnl"
@@ -237,8 +238,9 @@ func (p *pass) lookInto(f netns.Found) (n Namespace, err error) {
 	}
 	n = Namespace{ID: f.ID, Path: f.Path}
 	errLinks := n.readLinks(ns)
+	errSettings := n.readSettings(ns)
 	errRDMA := p.readRDMA(&n, ns)
-	return n, errors.Join(errLinks, errRDMA)
+	return n, errors.Join(errLinks, errSettings, errRDMA)
 }
 
 // readLinks keeps the links with hardware below them, and their addresses.
@@ -264,6 +266,32 @@ func (n *Namespace) readLinks(ns *netns.NS) error {
 		return !slices.ContainsFunc(n.Links, func(l rtnl.Link) bool { return l.Index == a.LinkIndex })
 	})
 	return nil
+}
+
+// readSettings reads the speeds of the links that were kept.
+func (n *Namespace) readSettings(ns *netns.NS) error {
+	if len(n.Links) == 0 {
+		return nil
+	}
+	client, err := ethtool.Dial(&ethtool.Config{NetNS: ns.FD()})
+	if errors.Is(err, ethtool.ErrNotSupported) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.Path, err)
+	}
+	defer client.Close()
+	n.Settings = map[int]ethtool.LinkSettings{}
+	var errs []error
+	for _, l := range n.Links {
+		settings, err := client.Settings(l.Index)
+		if err == nil {
+			n.Settings[l.Index] = settings
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("%s: %w", n.Path, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // readRDMA reads the RDMA devices of a namespace.

@@ -43,4 +43,6 @@ type Namespace struct {
 	RDMA      []rdmanl.Device  `json:"rdma,omitempty"`
 	Links     []rtnl.Link      `json:"links,omitempty"` // those with hardware below them
 	Addresses []rtnl.Address   `json:"addresses,omitempty"`
+
+	Settings map[int]ethtool.LinkSettings `json:"settings,omitempty"` // by link index
 }

@@ -47,7 +47,7 @@ func views(f *Facts) []*view {
 	list := []*view{hostView(f)}
 	for i := range f.Netlink.Elsewhere {
 		n := &f.Netlink.Elsewhere[i]
-		v := newView(n.IB, n.RDMA, nil, n.Links, n.Addresses, nil)
+		v := newView(n.IB, n.RDMA, nil, n.Links, n.Addresses, n.Settings)
 		v.netns = &NetNS{ID: n.ID, Path: n.Path}
 		for k := range v.netdevs {
 			v.netdevs[k].NetNS = v.netns
