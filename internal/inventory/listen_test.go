@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -284,18 +285,13 @@ func TestWatcherLeavesNothing(t *testing.T) {
 			}
 		}
 		run(1) // which opens what stays open, such as the poller of the runtime
-		goroutines, files := runtime.NumGoroutine(), openFiles(t)
+		files := openFiles(t)
 		for i := range 5 {
 			run(i)
 		}
-		for range 10_000 { // the last ones may be on their way out
-			if runtime.NumGoroutine() <= goroutines {
-				break
-			}
-			runtime.Gosched()
-		}
-		if got := runtime.NumGoroutine(); got > goroutines {
-			t.Errorf("%d goroutines, %d before", got, goroutines)
+		stacks := make([]byte, 1<<20)
+		if stacks = stacks[:runtime.Stack(stacks, true)]; bytes.Contains(stacks, []byte("inventory.(*")) {
+			t.Errorf("goroutines that run on:\n%s", stacks)
 		}
 		if diff := cmp.Diff(files, openFiles(t)); diff != "" {
 			t.Errorf("open files (-before +after):\n%s", diff)
