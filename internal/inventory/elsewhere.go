@@ -28,7 +28,8 @@ type look struct {
 // elsewhere looks for functions that have a driver but nothing to show for it
 // here: their netdev or RDMA device was moved into another network namespace.
 // It looks only while there are any, and keeps what was found earlier as long
-// as that accounts for them, or would account for no more.
+// as that accounts for them, or would account for no more. Where nothing changed
+// here, it is what is elsewhere that the caller wants anew.
 func (p *pass) elsewhere() {
 	if p.archive != nil {
 		return
@@ -38,7 +39,7 @@ func (p *pass) elsewhere() {
 		return
 	}
 	kept := keepFound(p.prev.Netlink.Elsewhere, missing)
-	if last := p.prev.looked; !last.isFailed && (accounted(kept, missing) || p.isInVain(last, missing, kept)) {
+	if last := p.prev.looked; !p.isLook && !last.isFailed && (accounted(kept, missing) || p.isInVain(last, missing, kept)) {
 		p.facts.Netlink.Elsewhere, p.facts.looked = kept, look{missing: missing}
 		return
 	}
@@ -46,13 +47,12 @@ func (p *pass) elsewhere() {
 }
 
 // isInVain tells whether a look would end as the last did: some functions have
-// nothing to show anywhere, such as the second member of a bond. Where nothing
-// changed, someone waits for a device that is on its way.
+// nothing to show anywhere, such as the second member of a bond.
 func (p *pass) isInVain(last look, missing map[string]want, kept []Namespace) bool {
 	sameNamespace := func(a, b Namespace) bool {
 		return a.ID == b.ID && len(a.IB) == len(b.IB) && len(a.Links) == len(b.Links)
 	}
-	return !p.isLook && maps.Equal(last.missing, missing) && slices.EqualFunc(kept, p.prev.Netlink.Elsewhere, sameNamespace)
+	return maps.Equal(last.missing, missing) && slices.EqualFunc(kept, p.prev.Netlink.Elsewhere, sameNamespace)
 }
 
 func (p *pass) lookFor(missing map[string]want) {

@@ -104,7 +104,7 @@ type pass struct {
 
 	prev    *Facts
 	changed Changes
-	isLook  bool // nothing changed, so that it is about what is missing
+	isLook  bool // nothing changed here, so that it is about what is elsewhere
 	facts   *Facts
 	touched map[int]bool // links that changed, and those below and above them
 }

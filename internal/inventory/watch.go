@@ -25,6 +25,11 @@ const (
 	searches    = 6
 )
 
+// Some things change without an event here: the state of an InfiniBand port
+// without a netdev, and all in a pod. So what netlink tells is read once in a
+// while too, which costs milliseconds.
+const refresh = time.Minute
+
 // Watcher keeps a snapshot of the node up to date from the kernel's events. It
 // is safe for concurrent use.
 type Watcher struct {
@@ -91,7 +96,11 @@ func (w *Watcher) run(ctx context.Context, events <-chan Changes) error {
 	w.publish(Join(facts, w.options))
 	s := search{}
 	for {
-		changed, err := w.await(ctx, events, s.timer())
+		again := s.timer()
+		if again == nil {
+			again = time.After(refresh)
+		}
+		changed, err := w.await(ctx, events, again)
 		if err != nil {
 			return err
 		}
@@ -104,7 +113,7 @@ func (w *Watcher) run(ctx context.Context, events <-chan Changes) error {
 }
 
 // await collects changes until they pause. It returns an empty change when it
-// is time to look for missing devices again.
+// is time to look again.
 func (w *Watcher) await(ctx context.Context, events <-chan Changes, again <-chan time.Time) (Changes, error) {
 	var changed Changes
 	var quiet, latest <-chan time.Time

@@ -174,7 +174,7 @@ func TestWatcherLooksAgainForADeviceThatVanished(t *testing.T) {
 			t.Error("it was not found again")
 		}
 		reads := n.readCount()
-		time.Sleep(time.Hour)
+		time.Sleep(refresh - time.Second)
 		if n.readCount() != reads {
 			t.Errorf("it went on to look %d times for what was found", n.readCount()-reads)
 		}
@@ -190,9 +190,26 @@ func TestWatcherGivesUpTheSearch(t *testing.T) {
 		synctest.Wait()
 		n.set()
 		events <- nameChange("mlx5_0")
-		time.Sleep(time.Hour)
+		time.Sleep(refresh - time.Second)
 		if got, want := n.readCount(), 2+searches; got != want {
 			t.Errorf("it read %d times, want %d", got, want)
+		}
+	})
+}
+
+func TestWatcherRefreshes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := &fakeNode{}
+		w := watched(t, n, make(chan Changes))
+		synctest.Wait()
+		n.set("mlx5_0") // which made no event
+		time.Sleep(refresh + time.Second)
+		if !slices.Equal(rdmaNames(w.Snapshot()), []string{"mlx5_0"}) {
+			t.Error("what made no event was not found")
+		}
+		if n.reads[1].All {
+			t.Error("the refresh read everything")
 		}
 	})
 }
