@@ -27,6 +27,10 @@ func TestJoinOddFacts(t *testing.T) {
 		want    any
 	}{
 		{
+			name: "a bond with one active member is as fast as that", machine: "mlx5-bond", change: activeBackup,
+			device: "mlx5_bond_0", get: maxGigabits, want: []float64{100},
+		},
+		{
 			name: "bond without RoCE LAG: each port has its own netdev", machine: "mlx5-bond", change: withoutLAG,
 			device: "mlx5_1", get: portNetdevs, want: []string{"enp152s0f1np1"},
 		},
@@ -180,4 +184,22 @@ func bondText(t *testing.T, d *Device) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// activeBackup makes the bond one of which one member is active at a time.
+func activeBackup(f *Facts) {
+	for i := range f.Netdevs {
+		if f.Netdevs[i].BondMode != "" {
+			f.Netdevs[i].BondMode = "active-backup"
+		}
+	}
+	for i := range f.Netlink.Links {
+		if f.Netlink.Links[i].BondMode != "" {
+			f.Netlink.Links[i].BondMode = "active-backup"
+		}
+	}
+}
+
+func maxGigabits(d *Device) any {
+	return each(d.RDMA.Ports, func(p Port) float64 { return p.MaxGigabits })
 }
