@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -193,6 +194,27 @@ type address struct {
 	PrefixLen int    `json:"prefixlen"`
 }
 
+// addressesOf are the addresses that `ip` lists of a netdev.
+func addressesOf(netdev string) ([]string, error) {
+	out, err := Try("ip", "-j", "addr", "show", "dev", netdev)
+	if err != nil {
+		return nil, err
+	}
+	var links []struct {
+		Addresses []address `json:"addr_info"`
+	}
+	if err := json.Unmarshal([]byte(out), &links); err != nil {
+		return nil, fmt.Errorf("ip addr of %s: %w in %q", netdev, err, out)
+	}
+	var list []string
+	for _, l := range links {
+		for _, a := range l.Addresses {
+			list = append(list, fmt.Sprintf("%s/%d", a.Local, a.PrefixLen))
+		}
+	}
+	return list, nil
+}
+
 // netdevices compares the netdevs of a device with what `ip` says.
 func (c *comparison) netdevices(d *inventory.Device) {
 	c.t.Helper()
@@ -207,13 +229,9 @@ func (c *comparison) netdevices(d *inventory.Device) {
 		c.equal(n.Name+" address", n.Address, link.Address)
 		c.equal(n.Name+" MTU", n.MTU, link.MTU)
 		c.equal(n.Name+" master", n.Master, link.Master)
-		var theirs []string
-		for _, info := range JSON[[]struct {
-			Addresses []address `json:"addr_info"`
-		}](c.t, "ip", "-j", "addr", "show", "dev", n.Name) {
-			for _, a := range info.Addresses {
-				theirs = append(theirs, fmt.Sprintf("%s/%d", a.Local, a.PrefixLen))
-			}
+		theirs, err := addressesOf(n.Name)
+		if err != nil {
+			c.differ("%v", err)
 		}
 		var ours []string
 		for _, a := range n.Addresses {
