@@ -1,6 +1,7 @@
 # make help lists the targets. CI runs .ci/run, which calls these.
 GO       ?= go
-GOLANGCI := $(GO) tool -modfile=tools/go.mod golangci-lint
+# Its cache keeps paths as it saw them first, so each checkout has its own.
+GOLANGCI := GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache $(GO) tool -modfile=tools/go.mod golangci-lint
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := help
