@@ -37,13 +37,15 @@ The exit status tells the worst finding: 0 for none or only info, 1 for warnings
 		if err := wishes.validate(); err != nil {
 			return err
 		}
-		return source.look(func(n node) error {
-			findings := check.Run(check.Gather(n.fs, n.inventory, n.otherNetNS), wishes.Wishes)
-			if err := printFindings(cmd.OutOrStdout(), output.value, findings); err != nil {
-				return err
-			}
-			return worstExit(findings)
-		})
+		n, err := source.look()
+		if err != nil {
+			return err
+		}
+		findings := check.Run(n, wishes.Wishes)
+		if err := printFindings(cmd.OutOrStdout(), output.value, findings); err != nil {
+			return err
+		}
+		return worstExit(findings)
 	}
 	return cmd
 }
@@ -111,14 +113,14 @@ func printFindings(w io.Writer, f format, findings []check.Finding) error {
 }
 
 func writeFinding(b *strings.Builder, f check.Finding) {
-	fmt.Fprintf(b, "%s %s: %s\n", strings.ToUpper(string(f.Severity)), f.ID, f.Object)
-	fmt.Fprintf(b, "  seen  %s\n  why   %s\n", f.Seen, f.Why)
+	fmt.Fprintf(b, "%s %s: %s\n", strings.ToUpper(string(f.Severity)), f.ID, printable(f.Object))
+	fmt.Fprintf(b, "  seen  %s\n  why   %s\n", printable(f.Seen), f.Why)
 	for i, m := range f.Mend {
 		label := "    "
 		if i == 0 {
 			label = "mend"
 		}
-		fmt.Fprintf(b, "  %s  %s\n", label, m)
+		fmt.Fprintf(b, "  %s  %s\n", label, printable(m))
 	}
 	b.WriteByte('\n')
 }

@@ -26,12 +26,20 @@ root it sees into other network namespaces too.`,
 	source := addSourceFlags(cmd)
 	output := addFormatFlag(cmd, formatText, formatWide, formatJSON, formatYAML)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return source.look(func(n node) error {
-			for _, p := range n.inventory.Problems {
-				fmt.Fprintf(cmd.ErrOrStderr(), "railhead: %s\n", p)
-			}
-			return printDevices(cmd.OutOrStdout(), output.value, n.inventory)
-		})
+		n, err := source.look()
+		if err != nil {
+			return err
+		}
+		for _, p := range n.Inventory.Problems {
+			fmt.Fprintf(cmd.ErrOrStderr(), "railhead: %s\n", printable(p))
+		}
+		if err := printDevices(cmd.OutOrStdout(), output.value, n.Inventory); err != nil {
+			return err
+		}
+		if len(n.Inventory.Devices) == 0 && len(n.Inventory.Problems) > 0 {
+			return exitCode(exitFailed) // there may be some that could not be read
+		}
+		return nil
 	}
 	return cmd
 }
@@ -123,7 +131,7 @@ func printTable(w io.Writer, columns []column, rows []deviceRow) error {
 	fmt.Fprintln(t, strings.Join(line, "\t"))
 	for _, r := range rows {
 		for i, c := range columns {
-			line[i] = cmp.Or(c.cell(r), "-")
+			line[i] = cmp.Or(printable(c.cell(r)), "-")
 		}
 		fmt.Fprintln(t, strings.Join(line, "\t"))
 	}

@@ -37,7 +37,7 @@ func machines(t *testing.T) map[string]string {
 func railhead(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	var out, err bytes.Buffer
-	status = run(t.Context(), args, &out, &err)
+	status = run(args, &out, &err)
 	return out.String(), err.String(), status
 }
 

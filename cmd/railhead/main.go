@@ -3,15 +3,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 )
 
 // exitCode is an error that says with which status to exit and nothing more:
@@ -25,19 +22,16 @@ func (c exitCode) Error() string { return fmt.Sprintf("exit status %d", int(c)) 
 const exitFailed = 3
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run executes one command line and returns the exit status.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func run(args []string, stdout, stderr io.Writer) int {
 	cmd := rootCommand()
 	cmd.SetArgs(append([]string{}, args...)) // nil would be the arguments of the process
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
-	err := cmd.ExecuteContext(ctx)
+	err := cmd.Execute()
 	var code exitCode
 	switch {
 	case err == nil:

@@ -35,6 +35,9 @@ func TestBadInput(t *testing.T) {
 		{"no such root", []string{"check", "--sysfs-root", filepath.Join(empty, "absent")}, []string{"--sysfs-root", "absent"}},
 		{"root without sys", []string{"devices", "--sysfs-root", empty}, []string{"--sysfs-root", "no directory sys"}},
 		{"root that is no archive", []string{"devices", "--sysfs-root", noArchive}, []string{"--sysfs-root", "notes.txt"}},
+		{"root that is no file", []string{"check", "--sysfs-root", "/dev/null"}, []string{"--sysfs-root /dev/null", "neither a directory nor a file"}},
+		{"rail that is none", []string{"devices", "--rails", "no-such-rail"}, []string{"--rails", `"no-such-rail"`}},
+		{"link layer", []string{"check", "--want-link-layer", "token-ring"}, []string{`"token-ring"`, "ethernet and infiniband"}},
 		{"damaged netlink.json", []string{"devices", "--sysfs-root", badNetlink}, []string{"netlink.json"}},
 	}
 	for _, tt := range tests {
@@ -70,5 +73,52 @@ func TestHere(t *testing.T) {
 	}
 	if stdout, _, status := railhead(t); status != 0 || !strings.Contains(stdout, "devices") {
 		t.Errorf("without a verb: exit status %d, standard output %q", status, stdout)
+	}
+}
+
+// TestHostileNames has names that a pod may have chosen: they must neither be
+// taken for a command by who pastes a finding, nor move the cursor.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(machines(t)["sick-rail"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	hostile := strings.ReplaceAll(string(text), "enp94s0np0", "$(reboot)")
+	hostile = strings.ReplaceAll(hostile, "enp26s0np0", "a\u001b[31mb")
+	file := filepath.Join(t.TempDir(), "hostile.txtar")
+	if err := os.WriteFile(file, []byte(hostile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"devices", "check"} {
+		stdout, stderr, _ := railhead(t, verb, "--sysfs-root", file)
+		if strings.Contains(stdout+stderr, "\x1b") {
+			t.Errorf("%s prints an escape sequence", verb)
+		}
+		for line := range strings.Lines(stdout) {
+			isCommand := strings.HasPrefix(line, "  mend  ") || strings.HasPrefix(line, "        ")
+			if unquoted := strings.ReplaceAll(line, "'$(reboot)'", ""); isCommand && strings.Contains(unquoted, "$(reboot)") {
+				t.Errorf("%s prints a command with an unquoted name: %s", verb, line)
+			}
+		}
+	}
+}
+
+// TestUnreadableNode wants no claim that there is nothing where nothing could
+// be read.
+func TestUnreadableNode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "sys/bus/pci"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sys/bus/pci/devices"), nil, 0o600); err != nil { // no directory
+		t.Fatal(err)
+	}
+	if stdout, stderr, status := railhead(t, "devices", "--sysfs-root", dir); status != exitFailed || !strings.Contains(stderr, "/sys/bus/pci/devices") {
+		t.Errorf("devices: exit status %d, standard output %q, standard error %q", status, stdout, stderr)
+	}
+	if stdout, _, status := railhead(t, "check", "--sysfs-root", dir); status != exitErrors || !strings.Contains(stdout, "not all could be read") {
+		t.Errorf("check: exit status %d, standard output %q", status, stdout)
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -73,4 +75,19 @@ func printData(w io.Writer, f format, data any) error {
 	}
 	_, err := w.Write(text)
 	return err
+}
+
+// printable writes what could move a terminal's cursor, or break a line or a
+// column, as an escape: names come from the kernel, where a pod may have chosen
+// them.
+func printable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
 }

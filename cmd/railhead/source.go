@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"railhead/internal/check"
 	"railhead/internal/inventory"
 	"railhead/internal/kernel/archive"
 	"railhead/internal/kernel/netns"
@@ -31,35 +33,65 @@ func addSourceFlags(cmd *cobra.Command) *source {
 	return s
 }
 
-// node is a node that was looked at.
-type node struct {
-	fs         sysfs.FS
-	inventory  *inventory.Snapshot
-	otherNetNS *int // nil where unknown
+// look reads the node: its inventory, and the settings around it. A copy that
+// had to be unpacked is gone again when it returns.
+func (s *source) look() (*check.Node, error) {
+	n, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	return n, s.checkRails(n.Inventory)
 }
 
-// look reads the node and hands it to use, before a copy that was unpacked is
-// removed again.
-func (s *source) look(use func(node) error) error {
-	if s.root == "/" {
-		return s.lookHere(use)
+func (s *source) read() (*check.Node, error) {
+	if filepath.Clean(s.root) == "/" {
+		return s.readHere()
 	}
-	info, err := os.Stat(s.root)
+	n, err := s.readCopy()
 	if err != nil {
-		return fmt.Errorf("--sysfs-root: %w", err)
+		return nil, fmt.Errorf("--sysfs-root %s: %w", s.root, err)
 	}
-	if info.IsDir() {
-		return s.lookAt(s.root, use)
+	return n, nil
+}
+
+// checkRails wants each rail to be a device, and no device to be two.
+func (s *source) checkRails(snapshot *inventory.Snapshot) error {
+	rails := map[string]string{}
+	for _, name := range s.rails {
+		d, ok := snapshot.Device(name)
+		if !ok {
+			return fmt.Errorf("--rails: there is no netdev, RDMA device or PCI address %q", name)
+		}
+		if other, ok := rails[d.ID]; ok {
+			return fmt.Errorf("--rails: %q and %q are the same device", other, name)
+		}
+		rails[d.ID] = name
+	}
+	return nil
+}
+
+// readCopy reads the copy of a node: a directory, or an archive of one.
+func (s *source) readCopy() (*check.Node, error) {
+	info, err := os.Stat(s.root)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return s.readDir(s.root)
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is neither a directory nor a file")
+	case info.Size() > archiveLimit:
+		return nil, fmt.Errorf("it has more than %d MiB", archiveLimit>>20)
 	}
 	dir, err := os.MkdirTemp("", "railhead-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	if err := unpack(s.root, dir); err != nil {
-		return fmt.Errorf("--sysfs-root: %w", err)
+		return nil, err
 	}
-	return s.lookAt(dir, use)
+	return s.readDir(dir)
 }
 
 // archiveLimit bounds the archives that are read.
@@ -71,58 +103,66 @@ func unpack(file, dir string) error {
 		return err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, archiveLimit+1))
+	text, err := io.ReadAll(io.LimitReader(f, archiveLimit))
 	if err != nil {
 		return err
 	}
-	if len(text) > archiveLimit {
-		return fmt.Errorf("%s: it has more than %d MiB", file, archiveLimit>>20)
-	}
 	if err := archive.Unpack(text, dir); err != nil {
-		return fmt.Errorf("%s is neither a directory nor an archive made by hack/capture: %w", file, err)
+		return fmt.Errorf("it is no archive made by hack/capture: %w", err)
 	}
 	return nil
 }
 
-// lookAt reads the copy of a node in a directory.
-func (s *source) lookAt(dir string, use func(node) error) error {
-	if !isNodeCopy(dir) {
-		return fmt.Errorf("--sysfs-root: %s has no directory sys: it is no copy of a node", filepath.Clean(s.root))
+// readDir reads the copy of a node in a directory.
+func (s *source) readDir(dir string) (*check.Node, error) {
+	switch info, err := os.Stat(filepath.Join(dir, "sys")); {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !info.IsDir():
+		return nil, errors.New("there is no directory sys in it: it is no copy of a node")
+	case err != nil:
+		return nil, err
 	}
 	fsys := sysfs.New(dir)
 	r, err := inventory.NewArchiveReader(fsys)
 	if err != nil {
-		return fmt.Errorf("--sysfs-root: %w", err)
+		return nil, err
 	}
 	facts := r.Read(nil, inventory.Changes{All: true})
-	n := node{fs: fsys, inventory: inventory.Join(facts, inventory.Options{Rails: s.rails})}
-	if others := len(facts.Netlink.Elsewhere); others > 0 {
-		n.otherNetNS = &others
+	if len(facts.Netlink.Links) == 0 {
+		facts.Problems = append(facts.Problems, fmt.Errorf("%s is missing or has no links: what netlink tells is not known, such as IP addresses and what is in pods; is the copy whole?", inventory.NetlinkFile))
 	}
-	return use(n)
+	var otherNetNS *int
+	if others := len(facts.Netlink.Elsewhere); others > 0 {
+		otherNetNS = &others
+	}
+	n := check.Gather(fsys, inventory.Join(facts, inventory.Options{Rails: s.rails}), otherNetNS)
+	stripRoot(dir, n.Problems, n.Inventory.Problems)
+	return n, nil
 }
 
-func isNodeCopy(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, "sys"))
-	return err == nil && info.IsDir()
+// stripRoot names files in problems as on the node, and not where its copy is.
+func stripRoot(dir string, lists ...[]string) {
+	for _, problems := range lists {
+		for i := range problems {
+			problems[i] = strings.ReplaceAll(problems[i], filepath.Clean(dir)+"/", "/")
+		}
+	}
 }
 
-// lookHere reads the node we run on.
-func (s *source) lookHere(use func(node) error) error {
+// readHere reads the node we run on.
+func (s *source) readHere() (*check.Node, error) {
 	fsys := sysfs.New("/")
 	r, err := inventory.NewReader(fsys)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.Close()
 	facts := r.Read(nil, inventory.Changes{All: true})
-	n := node{fs: fsys}
+	var otherNetNS *int
 	if others, err := netns.List("/proc"); err == nil {
 		count := len(others)
-		n.otherNetNS = &count
+		otherNetNS = &count
 	} else if !errors.Is(err, fs.ErrPermission) { // without permission not all can be counted
 		facts.Problems = append(facts.Problems, err)
 	}
-	n.inventory = inventory.Join(facts, inventory.Options{Rails: s.rails})
-	return use(n)
+	return check.Gather(fsys, inventory.Join(facts, inventory.Options{Rails: s.rails}), otherNetNS), nil
 }

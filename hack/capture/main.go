@@ -37,8 +37,8 @@
 // They print what they print on the node. To make a test of it, say in its
 // comment what is wrong with the node, put it into
 // internal/inventory/testdata/machines under a name that tells it apart, and
-// let go test -update write what the commands print; then correct that to what
-// they should print.
+// let "go test -update" in cmd/railhead and internal/inventory write what is
+// seen of it; then correct that to what should be seen.
 package main
 
 import (

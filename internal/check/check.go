@@ -6,7 +6,12 @@
 // privilege beyond what reading takes, and never runs a command.
 package check
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"railhead/internal/inventory"
+)
 
 // Wishes are what the administrator wants of the node. What is not wished for
 // is not held against the node.
@@ -23,9 +28,42 @@ func Run(n *Node, wishes Wishes) []Finding {
 	for _, rule := range rules() {
 		findings = append(findings, rule(n, wishes)...)
 	}
+	quoteNames(findings, n.Inventory)
 	slices.SortStableFunc(findings, compareFindings)
 	return findings
 }
+
+// quoteNames makes commands safe to paste. The kernel lets a netdev or RDMA
+// device be named so that a shell would take the name for a command, and a pod
+// may name what it has.
+func quoteNames(findings []Finding, s *inventory.Snapshot) {
+	var unsafe []string
+	note := func(name string) {
+		if strings.Trim(name, safeInShell) != "" && !slices.Contains(unsafe, name) {
+			unsafe = append(unsafe, name, sysctlName(name))
+		}
+	}
+	for _, d := range s.Devices {
+		for _, netdev := range d.Netdevs {
+			note(netdev.Name)
+		}
+		if d.RDMA != nil {
+			note(d.RDMA.Name)
+		}
+	}
+	for _, name := range slices.Compact(unsafe) {
+		for i := range findings {
+			for k := range findings[i].Mend {
+				findings[i].Mend[k] = strings.ReplaceAll(findings[i].Mend[k], name, shellQuote(name))
+			}
+		}
+	}
+}
+
+// safeInShell are the characters that a shell leaves alone.
+const safeInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:@%+=-"
+
+func shellQuote(name string) string { return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'" }
 
 // rule is one thing to look at.
 type rule func(*Node, Wishes) []Finding

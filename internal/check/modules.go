@@ -18,11 +18,15 @@ func noRDMAHardware(n *Node, _ Wishes) []Finding {
 	if len(n.Inventory.Devices) > 0 {
 		return nil
 	}
+	seen := "no RDMA device, and no PCI function whose driver could make one"
+	if len(n.Inventory.Problems) > 0 {
+		seen += "; but not all could be read"
+	}
 	return []Finding{{
 		Severity: Error,
 		ID:       "no-rdma-hardware",
 		Object:   "node",
-		Seen:     "no RDMA device, and no PCI function whose driver could make one",
+		Seen:     seen,
 		Why:      "without an RDMA device no pod on this node can use RDMA",
 		Mend: []string{
 			"lspci -nn -d ::0200 && lspci -nn -d ::0207 # is the card there? If not: slot, BIOS, or the virtual machine's passthrough",
