@@ -3,6 +3,8 @@ package rtnl
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"sync/atomic"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -42,7 +44,8 @@ type Event struct {
 // Subscription receives events of one network namespace. One goroutine may
 // receive from it while another closes it.
 type Subscription struct {
-	conn *netlink.Conn
+	conn   *netlink.Conn
+	closed atomic.Bool
 }
 
 // Subscribe begins to queue events of the groups; a nil config is the zero
@@ -95,6 +98,8 @@ func (s *Subscription) Receive() ([]Event, error) {
 		case errors.Is(err, unix.ENOBUFS):
 			drain(s.conn)
 			return nil, fmt.Errorf("rtnetlink: %w", ErrOverrun)
+		case s.closed.Load(): // the runtime's own error for that is not fs.ErrClosed
+			return nil, fmt.Errorf("rtnetlink events: %w", fs.ErrClosed)
 		case err != nil:
 			return nil, fmt.Errorf("rtnetlink events: %w", err)
 		}
@@ -124,7 +129,10 @@ func drain(conn *netlink.Conn) {
 }
 
 // Close ends the subscription and a Receive that waits.
-func (s *Subscription) Close() error { return s.conn.Close() }
+func (s *Subscription) Close() error {
+	s.closed.Store(true)
+	return s.conn.Close()
+}
 
 func parseEvents(msgs []netlink.Message) ([]Event, error) {
 	var events []Event
