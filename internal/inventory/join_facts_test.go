@@ -326,3 +326,11 @@ func TestSnapshotDevice(t *testing.T) {
 		}
 	}
 }
+
+// RDMAName is the name of the device's RDMA device, or its ID without one.
+func (d *Device) RDMAName() string {
+	if d.RDMA == nil {
+		return d.ID
+	}
+	return d.RDMA.Name
+}

@@ -217,11 +217,3 @@ func (s *Snapshot) Device(name string) (*Device, bool) {
 	}
 	return nil, false
 }
-
-// RDMAName is the name of the device's RDMA device, or its ID without one.
-func (d *Device) RDMAName() string {
-	if d.RDMA == nil {
-		return d.ID
-	}
-	return d.RDMA.Name
-}
