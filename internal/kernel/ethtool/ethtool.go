@@ -1,5 +1,6 @@
 // Package ethtool asks the kernel what a network device's link runs at (speed,
-// pause, FEC) and what its driver counts (the statistics of ethtool -S).
+// pause, FEC) and what its driver counts: the standard statistics, and the
+// driver's own (ethtool -S).
 //
 // Link questions go over the ethtool family of generic netlink (Linux 5.6 or
 // newer, Documentation/networking/ethtool-netlink.rst). Driver statistics and
@@ -66,10 +67,6 @@ func Dial(config *Config) (*Client, error) {
 // the device in that socket's namespace, so one socket is opened in the right
 // namespace and the two wires cannot disagree.
 func newClient(nl *genetlink.Conn) (*Client, error) {
-	c, err := New(nl)
-	if err != nil {
-		return nil, err
-	}
 	if err := nl.SetOption(netlink.ExtendedAcknowledge, true); err != nil {
 		return nil, fmt.Errorf("ethtool socket: extended errors: %w", err)
 	}
@@ -77,19 +74,16 @@ func newClient(nl *genetlink.Conn) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ethtool socket: %w", err)
 	}
-	c.ioctl = newIoctlSocket(raw).call
-	c.mapping, c.arena, err = mapArena()
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return New(nl, newIoctlSocket(raw).call)
 }
 
 // New returns a Client on a connection to generic netlink, or to something
-// that answers like it. It has no socket for ioctls, so driver information and
-// statistics are [ErrNotSupported]. The Client owns the connection. The error is
-// [ErrNotSupported] where there is no ethtool netlink family.
-func New(nl *genetlink.Conn) (*Client, error) {
+// that answers like it. Such a thing answers SIOCETHTOOL by ioctl: data begins
+// with an ETHTOOL_… command, and the answer is written over it; calls come one
+// at a time. Without ioctl, which may be nil, driver information and statistics
+// are [ErrNotSupported]. The Client owns the connection, unless there is an
+// error. That is [ErrNotSupported] where there is no ethtool netlink family.
+func New(nl *genetlink.Conn, ioctl func(netdev string, data []byte) error) (*Client, error) {
 	family, err := nl.GetFamily(unix.ETHTOOL_GENL_NAME)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("netlink family %q, which Linux 5.6 brought: %w", unix.ETHTOOL_GENL_NAME, ErrNotSupported)
@@ -97,7 +91,14 @@ func New(nl *genetlink.Conn) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netlink family %q: %w", unix.ETHTOOL_GENL_NAME, err)
 	}
-	return &Client{nl: nl, family: family.ID}, nil
+	c := &Client{nl: nl, family: family.ID, ioctl: ioctl}
+	if ioctl == nil {
+		return c, nil
+	}
+	if c.mapping, c.arena, err = mapArena(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Close releases the Client and its hold on the namespace. It waits for an

@@ -43,7 +43,7 @@ func (k *fakeKernel) client() *Client {
 	if k.flags == 0 {
 		k.flags = unix.ETHTOOL_FLAG_COMPACT_BITSETS
 	}
-	c, err := New(genltest.Dial(genltest.ServeFamily(testFamily, k.serve)))
+	c, err := New(genltest.Dial(genltest.ServeFamily(testFamily, k.serve)), nil)
 	if err != nil {
 		k.tb.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestNoFamily(t *testing.T) {
 	conn := genltest.Dial(func(genetlink.Message, netlink.Message) ([]genetlink.Message, error) {
 		return nil, genltest.Error(int(unix.ENOENT))
 	})
-	_, err := New(conn)
+	_, err := New(conn, nil)
 	if !errors.Is(err, ErrNotSupported) || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want ErrNotSupported and not fs.ErrNotExist, which is a netdev that is gone", err)
 	}
@@ -241,7 +241,7 @@ func TestNoAnswer(t *testing.T) {
 	conn := genltest.Dial(genltest.ServeFamily(testFamily, func(genetlink.Message, netlink.Message) ([]genetlink.Message, error) {
 		return nil, io.EOF
 	}))
-	c, err := New(conn)
+	c, err := New(conn, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,5 +258,32 @@ func TestNewHasNoIoctl(t *testing.T) {
 	}
 	if _, err := c.StatNames("eth0"); !errors.Is(err, ErrNotSupported) {
 		t.Errorf("statistics: %v, want %v", err, ErrNotSupported)
+	}
+}
+
+// TestNewWithIoctl has something that is no kernel answer ioctls, until Close.
+func TestNewWithIoctl(t *testing.T) {
+	t.Parallel()
+	answer := func(netdev string, data []byte) error {
+		if netdev != "eth0" || binary.NativeEndian.Uint32(data) != unix.ETHTOOL_GDRVINFO {
+			t.Errorf("asked of %q: % x", netdev, data[:4])
+			return unix.EOPNOTSUPP
+		}
+		copy(data[4:], "mlx5_core")
+		return nil
+	}
+	c, err := New(genltest.Dial(genltest.ServeFamily(testFamily, nil)), answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := c.DriverInfo("eth0")
+	if diff := cmp.Diff(DriverInfo{Driver: "mlx5_core"}, info); err != nil || diff != "" {
+		t.Errorf("(-want +got):\n%s\nerror %v", diff, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.DriverInfo("eth0"); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("after close, error %v, want fs.ErrClosed", err)
 	}
 }

@@ -276,3 +276,16 @@ func setRxQueues(t *testing.T, index int, queues uint32) {
 		t.Fatal(err)
 	}
 }
+
+// TestStandardStatsLive asks a netdev that has none, after which another
+// question is still answered.
+func TestStandardStatsLive(t *testing.T) {
+	t.Parallel()
+	c := dial(t, nil)
+	if stats, err := c.StandardStats(1); !errors.Is(err, ethtool.ErrNotSupported) {
+		t.Errorf("statistics %v of lo, error %v, want %v", stats, err, ethtool.ErrNotSupported)
+	}
+	if _, err := c.Settings(1); err != nil {
+		t.Error(err)
+	}
+}

@@ -22,6 +22,7 @@ const (
 	featuresGet  command = unix.ETHTOOL_MSG_FEATURES_GET
 	pauseGet     command = unix.ETHTOOL_MSG_PAUSE_GET
 	fecGet       command = unix.ETHTOOL_MSG_FEC_GET
+	statsGet     command = unix.ETHTOOL_MSG_STATS_GET
 )
 
 func (c command) String() string {
@@ -38,11 +39,14 @@ func (c command) String() string {
 		return "PAUSE_GET"
 	case fecGet:
 		return "FEC_GET"
+	case statsGet:
+		return "STATS_GET"
 	}
 	return strconv.Itoa(int(c))
 }
 
-// attrHeader is the number of the header attribute, the same in all commands.
+// attrHeader is the number of the header attribute, the same in all commands
+// but STATS_GET.
 const attrHeader = 1
 
 // headerFlags asks for bitsets as words of bits, in place of a list that
@@ -52,7 +56,7 @@ const headerFlags = unix.ETHTOOL_FLAG_COMPACT_BITSETS
 // get asks a command about one netdev and has visit called for each attribute
 // of the answer.
 func (c *Client) get(cmd command, flags uint32, index int, visit visitor) error {
-	msgs, err := c.execute(cmd, netlink.Request, requestHeader(index, flags))
+	msgs, err := c.execute(cmd, netlink.Request, headerOnly(index, flags))
 	if err == nil && len(msgs) == 0 {
 		err = errors.New("no answer")
 	}
@@ -69,7 +73,7 @@ func (c *Client) get(cmd command, flags uint32, index int, visit visitor) error 
 // answers. One netdev that fails ends the kernel's dump, and the error is all
 // that is left of it.
 func (c *Client) dump(cmd command) ([]genetlink.Message, error) {
-	msgs, err := c.execute(cmd, netlink.Request|netlink.Dump, requestHeader(0, 0))
+	msgs, err := c.execute(cmd, netlink.Request|netlink.Dump, headerOnly(0, 0))
 	if err != nil {
 		return nil, &Error{Command: cmd.String(), Err: err}
 	}
@@ -94,9 +98,9 @@ func (c *Client) indexes() ([]int, error) {
 	return indexes, nil
 }
 
-func (c *Client) execute(cmd command, flags netlink.HeaderFlags, header func(*netlink.AttributeEncoder) error) ([]genetlink.Message, error) {
+func (c *Client) execute(cmd command, flags netlink.HeaderFlags, attributes func(*netlink.AttributeEncoder)) ([]genetlink.Message, error) {
 	ae := netlink.NewAttributeEncoder()
-	ae.Nested(attrHeader, header)
+	attributes(ae)
 	data, err := ae.Encode()
 	if err != nil {
 		return nil, err
@@ -109,6 +113,11 @@ func (c *Client) execute(cmd command, flags netlink.HeaderFlags, header func(*ne
 		return nil, fs.ErrClosed
 	}
 	return msgs, err
+}
+
+// headerOnly encodes a request that is nothing but its header.
+func headerOnly(index int, flags uint32) func(*netlink.AttributeEncoder) {
+	return func(ae *netlink.AttributeEncoder) { ae.Nested(attrHeader, requestHeader(index, flags)) }
 }
 
 // requestHeader encodes the header of a request. Index 0 names no netdev.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -116,13 +117,7 @@ func TestLinks(t *testing.T) {
 		AddAddress(t, "v0", netip.MustParsePrefix("192.0.2.1/24"))
 		AddAddress(t, "v0", netip.MustParsePrefix("2001:db8::1/64"))
 
-		v0, err := net.InterfaceByName("v0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if v0.Flags&net.FlagRunning == 0 {
-			t.Errorf("v0 has flags %v, want it running", v0.Flags)
-		}
+		v0 := awaitRunning(t, "v0")
 		addrs, err := v0.Addrs()
 		if err != nil {
 			t.Fatal(err)
@@ -139,6 +134,24 @@ func TestLinks(t *testing.T) {
 			t.Errorf("links %v, want %v", got, want)
 		}
 	})
+}
+
+// awaitRunning waits for a link to run: its carrier is there at once, but a worker of the kernel tells the flag
+// (net/core/link_watch.c), up to a second after it told another.
+func awaitRunning(t *testing.T, name string) *net.Interface {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		link, err := net.InterfaceByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if link.Flags&net.FlagRunning != 0 {
+			return link
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s has flags %v, want it running", name, link.Flags)
+		}
+	}
 }
 
 func TestNewNetNS(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,10 +30,10 @@ type Found struct {
 // its path is used. Namespaces that only a single thread, a socket or a mount
 // elsewhere keeps alive are not found.
 //
-// Processes that the caller may not trace (see [Open]) are left out, and an
-// error that is fs.ErrPermission, returned together with all that was found,
-// says how many: so whoever is not privileged gets both. Processes that end
-// meanwhile are left out silently.
+// Processes that the caller may not trace (see [Open]) are left out, and a
+// [*DeniedError], which is fs.ErrPermission and returned together with all that
+// was found, says which: so whoever is not privileged gets both. Processes that
+// end meanwhile are left out silently.
 func List(proc string) ([]Found, error) {
 	own, err := Stat(filepath.Join(proc, "thread-self/ns/net"))
 	if err != nil {
@@ -52,6 +53,25 @@ func List(proc string) ([]Found, error) {
 	})
 	return list, err
 }
+
+// DeniedError says of which processes the caller may not know the namespace.
+type DeniedError struct {
+	PIDs []int // in order
+	Of   int   // so many processes there are
+}
+
+func (e *DeniedError) Error() string {
+	const few = 5
+	text := strings.Trim(fmt.Sprint(e.PIDs[:min(few, len(e.PIDs))]), "[]")
+	if len(e.PIDs) > few {
+		text += " and others"
+	}
+	return fmt.Sprintf("network namespaces of %d of %d processes (%s), which needs CAP_SYS_PTRACE: %v",
+		len(e.PIDs), e.Of, text, fs.ErrPermission)
+}
+
+// Unwrap returns fs.ErrPermission.
+func (e *DeniedError) Unwrap() error { return fs.ErrPermission }
 
 // finder collects namespaces.
 type finder struct {
@@ -98,7 +118,7 @@ func (f *finder) processes(proc string) error {
 	if err != nil {
 		return fmt.Errorf("network namespaces of processes: %w", err)
 	}
-	denied := 0
+	denied := &DeniedError{Of: len(pids)}
 	for _, pid := range pids {
 		dir := filepath.Join(proc, strconv.Itoa(pid))
 		path := filepath.Join(dir, "ns/net")
@@ -107,12 +127,11 @@ func (f *finder) processes(proc string) error {
 		case err == nil:
 			f.add(Found{ID: id, Path: path, PID: pid})
 		case errors.Is(err, fs.ErrPermission) && exists(dir):
-			denied++
+			denied.PIDs = append(denied.PIDs, pid)
 		}
 	}
-	if denied > 0 {
-		return fmt.Errorf("network namespaces of %d of %d processes, which needs CAP_SYS_PTRACE: %w",
-			denied, len(pids), fs.ErrPermission)
+	if len(denied.PIDs) > 0 {
+		return denied
 	}
 	return nil
 }

@@ -110,8 +110,12 @@ func TestListNotPermitted(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chmod(m.path("proc/31/ns"), 0o700) })
 
 	got, err := netns.List(m.path("proc"))
-	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "1 of 3 processes") {
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "1 of 3 processes (31)") {
 		t.Errorf("error %v, want %v for 1 of 3 processes", err, fs.ErrPermission)
+	}
+	var denied *netns.DeniedError
+	if !errors.As(err, &denied) || !slices.Equal(denied.PIDs, []int{31}) {
+		t.Errorf("error %#v, want process 31 to be denied", err)
 	}
 	want := []netns.Found{{ID: m.id("a"), Path: m.path("proc/30/ns/net"), PID: 30}}
 	if diff := cmp.Diff(want, got); diff != "" {

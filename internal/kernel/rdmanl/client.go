@@ -2,10 +2,11 @@
 // nldev client: which devices and ports there are and in which state, what
 // they count, who uses them, which character devices belong to them, and
 // whether network namespaces share them. It moves a device to another
-// namespace, and hears of devices that come and go.
+// namespace, binds queue pairs to counters of their own, and hears of devices
+// that come and go.
 //
-// It never reads sysfs, never creates or renames devices, never changes
-// counter modes, and knows nothing of pods. What a socket sees depends on the
+// It never reads sysfs, never creates or renames devices, and knows nothing of
+// pods. What a socket sees depends on the
 // network namespace it was opened in: all devices in shared mode, those of the
 // namespace in exclusive mode.
 //
@@ -17,6 +18,7 @@ package rdmanl
 import (
 	"errors"
 	"sync"
+	"syscall"
 
 	"github.com/mdlayher/netlink"
 )
@@ -79,6 +81,11 @@ type request struct {
 	more    func(*netlink.AttributeEncoder)
 }
 
+// changes tells whether the request is more than a question.
+func (r request) changes() bool {
+	return r.command == CmdSet || r.command == CmdSysSet || r.command == CmdStatSet || r.command == CmdStatDel
+}
+
 func (r request) encode(flags netlink.HeaderFlags) (netlink.Message, error) {
 	ae := netlink.NewAttributeEncoder()
 	if r.device != nil {
@@ -99,9 +106,9 @@ func (r request) encode(flags netlink.HeaderFlags) (netlink.Message, error) {
 
 // get asks for one thing and returns the attributes of the answer.
 func (c *Client) get(r request) ([]byte, error) {
-	replies, err := c.exchange(r, 0)
+	replies, err := c.ask(r, 0)
 	if err != nil {
-		return nil, c.explain(r, err)
+		return nil, err
 	}
 	if len(replies) == 0 {
 		return nil, newError(r, errNoReply)
@@ -111,8 +118,8 @@ func (c *Client) get(r request) ([]byte, error) {
 
 // set asks for a change and waits for the kernel's word that it is done.
 func (c *Client) set(r request) error {
-	_, err := c.exchange(r, netlink.Acknowledge)
-	return c.explain(r, err)
+	_, err := c.ask(r, netlink.Acknowledge)
+	return err
 }
 
 // dumpAttempts bounds how often an interrupted dump is begun again.
@@ -125,15 +132,31 @@ func (c *Client) dump(r request) ([]netlink.Message, error) {
 	var replies []netlink.Message
 	for range dumpAttempts {
 		var err error
-		replies, err = c.exchange(r, netlink.Dump)
+		replies, err = c.ask(r, netlink.Dump)
 		if err != nil {
-			return replies, c.explain(r, err)
+			return replies, err
 		}
 		if !interrupted(replies) {
 			return replies, nil
 		}
 	}
 	return replies, newError(r, ErrInterrupted)
+}
+
+// ask makes a request and says what its error means. To a device that is away
+// while it moves between namespaces nldev says EINVAL, as to a question that
+// makes no sense; where it is back by the time it is asked for, a question is
+// put once more.
+func (c *Client) ask(r request, flags netlink.HeaderFlags) ([]netlink.Message, error) {
+	replies, err := c.exchange(r, flags)
+	if !errors.Is(err, syscall.EINVAL) {
+		return replies, err
+	}
+	why, isThere := c.whyInvalid(r)
+	if isThere && !r.changes() {
+		replies, err = c.exchange(r, flags)
+	}
+	return replies, refine(err, syscall.EINVAL, why)
 }
 
 func interrupted(replies []netlink.Message) bool {

@@ -181,6 +181,8 @@ func (f fleet) answer(request netlink.Message) ([]netlink.Message, error) {
 			parts = append(parts, f[i][0])
 		}
 		return dump(parts...)(request)
+	case c == CmdGet && ok:
+		return dump(device[0])(request)
 	case c == CmdPortGet && ok:
 		return dump(device[1])(request)
 	case c == CmdPortGet:
@@ -224,6 +226,36 @@ func TestDevicesWithPortsVanishing(t *testing.T) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]Device{mlx5Device(0), mlx5Device(2)}, got); diff != "" {
+		t.Errorf("devices (-want +got):\n%s", diff)
+	}
+}
+
+// TestDevicesWithPortsReturning has a device away when its ports are asked for,
+// and back when it is asked for itself.
+func TestDevicesWithPortsReturning(t *testing.T) {
+	t.Parallel()
+	f := fleet{}
+	var want []Device
+	for i := range uint32(3) {
+		device, port := mlx5(i)
+		f[i] = [2][]byte{device, port}
+		want = append(want, mlx5Device(i))
+	}
+	moving, requests := f[1], 0
+	got, err := kernel(t, func(request netlink.Message) ([]netlink.Message, error) {
+		messages, err := f.answer(request)
+		switch requests++; requests {
+		case 1: // all devices
+			delete(f, 1)
+		case 3: // ports of device 1, after those of device 0
+			f[1] = moving
+		}
+		return messages, err
+	}).DevicesWithPorts()
+	if err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("devices (-want +got):\n%s", diff)
 	}
 }

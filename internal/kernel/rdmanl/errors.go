@@ -31,6 +31,7 @@ var (
 	errNoMode    = errors.New("reply without STAT_MODE")
 	errNoEvent   = errors.New("event without EVENT_TYPE")
 	errNoPort    = errors.New("reply without PORT_INDEX")
+	errNoCounter = errors.New("reply without STAT_COUNTER_ID")
 )
 
 // Error is a command that failed.
@@ -137,35 +138,29 @@ func refine(err error, errno syscall.Errno, f finding) error {
 	return err
 }
 
-// explain gives an EINVAL its meaning. nldev says EINVAL to a device that is
-// not there, to a port that is not there, and to a command it does not know,
-// so the device is asked for.
-func (c *Client) explain(r request, err error) error {
-	if !errors.Is(err, syscall.EINVAL) {
-		return err
-	}
-	return refine(err, syscall.EINVAL, c.whyInvalid(r))
-}
-
-func (c *Client) whyInvalid(r request) finding {
+// whyInvalid finds out what EINVAL means, and whether the device and port that
+// the request is about are there by now. nldev says EINVAL to a device that is
+// not there, to a port that is not there, and to a command it does not know, so
+// the device is asked for.
+func (c *Client) whyInvalid(r request) (why finding, isThere bool) {
 	absent := finding{fs.ErrNotExist, "no such device in the socket's network namespace"}
 	needs := commands[r.command].needs
 	switch {
 	case r.device == nil:
-		return finding{ErrNotSupported, "needs " + needs}
+		return finding{ErrNotSupported, "needs " + needs}, false
 	case r.command == CmdGet:
-		return absent
+		return absent, false
 	}
 	device, err := c.Device(*r.device)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return absent
+		return absent, false
 	case err != nil:
-		return finding{}
+		return finding{}, false
 	case r.port != nil && (*r.port < 1 || *r.port > device.PortCount):
-		return finding{fs.ErrNotExist, fmt.Sprintf("device %s has no such port, its last is %d", device.Name, device.PortCount)}
+		return finding{fs.ErrNotExist, fmt.Sprintf("device %s has no such port, its last is %d", device.Name, device.PortCount)}, false
 	case needs == "":
-		return finding{}
+		return finding{}, true
 	}
-	return finding{ErrNotSupported, "needs " + needs}
+	return finding{ErrNotSupported, "needs " + needs}, true
 }

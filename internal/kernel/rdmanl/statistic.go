@@ -38,10 +38,13 @@ type QPCounter struct {
 	Owner              // what its QPs have in common, in auto mode by process
 }
 
-// Bits of enum rdma_nl_counter_mask.
+// Bits of enum rdma_nl_counter_mask, and numbers of enum rdma_nl_counter_mode.
 const (
 	maskQPType = 1 << 0
 	maskPID    = 1 << 1
+
+	modeAuto   = 1
+	modeManual = 2
 )
 
 // Statistics returns the hardware counters of a port in the driver's order

@@ -35,7 +35,9 @@ const (
 	CmdResMRGet      Command = 13
 	CmdResPDGet      Command = 14
 	CmdGetCharDev    Command = 15
+	CmdStatSet       Command = 16
 	CmdStatGet       Command = 17
+	CmdStatDel       Command = 18
 	CmdResCtxGet     Command = 22
 	CmdResSRQGet     Command = 23
 	CmdStatGetStatus Command = 24

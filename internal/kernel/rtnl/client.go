@@ -1,6 +1,6 @@
 // Package rtnl reads network state by rtnetlink: links, addresses, routes,
-// rules, neighbours and the VFs of a PF, once by a [Client] or as they change
-// by a [Subscription].
+// rules, neighbours, the VFs of a PF and priority flow control, once by a
+// [Client] or, but for the last two, as they change by a [Subscription].
 //
 // It never writes, keeps no cache, starts no goroutines and never logs.
 // Reading needs no privileges. Attributes that it has no name for are left

@@ -10,9 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ErrNotSupported is the error of a question that the driver or the kernel
+// does not answer.
+var ErrNotSupported = errors.New("not supported by this kernel or driver")
+
 // Error is a refusal by the kernel. Errors.Is sees its Errno, and reports
-// fs.ErrNotExist when the object is not there (ENODEV, ENOENT) and
-// fs.ErrPermission when the caller may not ask (EPERM, EACCES).
+// fs.ErrNotExist when the object is not there (ENODEV, ENOENT),
+// fs.ErrPermission when the caller may not ask (EPERM, EACCES) and
+// ErrNotSupported when nobody answers (EOPNOTSUPP).
 type Error struct {
 	Object  string        // what was asked about: `link "eth0"`, "addresses"
 	Request string        // RTM_GETLINK, …
@@ -31,9 +36,16 @@ func (e *Error) Error() string {
 // Unwrap returns the Errno, which knows EPERM, EACCES and ENOENT.
 func (e *Error) Unwrap() error { return e.Errno }
 
-// Is makes a link that is not there one of the things that do not exist.
+// Is reports what the Errno alone does not: a link that is not there is one of
+// the things that do not exist.
 func (e *Error) Is(target error) bool {
-	return target == fs.ErrNotExist && e.Errno == unix.ENODEV
+	switch target {
+	case fs.ErrNotExist:
+		return e.Errno == unix.ENODEV
+	case ErrNotSupported:
+		return e.Errno == unix.EOPNOTSUPP
+	}
+	return false
 }
 
 // refused turns what a connection returned into an *Error if the kernel

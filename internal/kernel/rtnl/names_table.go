@@ -36,6 +36,7 @@ var requests = map[uint32]string{
 	unix.RTM_GETROUTE: "RTM_GETROUTE",
 	unix.RTM_GETRULE:  "RTM_GETRULE",
 	unix.RTM_GETNEIGH: "RTM_GETNEIGH",
+	unix.RTM_GETDCB:   "RTM_GETDCB",
 }
 
 // Families, as `ip` writes them.

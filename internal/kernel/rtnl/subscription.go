@@ -66,8 +66,12 @@ func Subscribe(config *Config, groups ...Group) (*Subscription, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Subscription{conn: conn}, nil
+	return NewSubscription(conn), nil
 }
+
+// NewSubscription returns a Subscription on a NETLINK_ROUTE connection that is
+// a member of the groups, and closes it when the subscription is closed.
+func NewSubscription(conn *netlink.Conn) *Subscription { return &Subscription{conn: conn} }
 
 // bitmap returns the multicast groups of the kernel that a group stands for.
 func (g Group) bitmap() (uint32, error) {

@@ -48,7 +48,7 @@ func hear(t *testing.T, packets ...any) *Subscription {
 		return next.([]netlink.Message), nil
 	})
 	t.Cleanup(func() { _ = conn.Close() })
-	return &Subscription{conn: conn}
+	return NewSubscription(conn)
 }
 
 func TestReceive(t *testing.T) {
@@ -214,7 +214,7 @@ func TestOverrunLive(t *testing.T) {
 		if err := socket.conn.SetReadBuffer(1); err != nil { // the kernel makes it the least it allows
 			t.Fatal(err)
 		}
-		s := &Subscription{conn: netlink.NewConn(socket, port)}
+		s := NewSubscription(netlink.NewConn(socket, port))
 		defer func() { _ = s.Close() }()
 		addr := netip.MustParseAddr("10.0.0.1")
 		for range 50 {

@@ -1,6 +1,7 @@
 package sysfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -38,8 +39,10 @@ type dir struct {
 // readings is what the directories of one device share: the buffer and the
 // errors of all that could not be read.
 type readings struct {
-	buf  [attrMax + 1]byte // one more than fits, to see what does not
-	errs []error
+	buf    [attrMax + 1]byte // one more than fits, to see what does not
+	errs   []error
+	gone   error // of a part without which the rest is of no use
+	before *before
 }
 
 // open opens a directory given below the sysfs mount, which may be a link as
@@ -48,24 +51,32 @@ func (fs FS) open(parent, name string) (*dir, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	d, err := openDir(fs.Sys(parent, name))
+	d, err := fs.openDir(fs.Sys(parent, name))
 	if err != nil {
 		return nil, err
 	}
-	d.real = path.Join(parent, name)
-	if target, err := readlinkat(unix.AT_FDCWD, d.path, d.buf[:]); err == nil {
+	d.before.call(d.path)
+	target, err := readlinkat(unix.AT_FDCWD, d.path, d.buf[:])
+	switch {
+	case err == nil:
 		d.real = below(parent, target)
+	case errors.Is(err, unix.ENOENT): // without its path nobody knows what it belongs to
+		d.close()
+		return nil, pathError("readlink", d.path, err)
+	default:
+		d.real = path.Join(parent, name)
 	}
 	return d, nil
 }
 
 // openDir opens a directory that need not be one of sysfs.
-func openDir(name string) (*dir, error) {
+func (fs FS) openDir(name string) (*dir, error) {
+	fs.before.call(name)
 	fd, err := openat(unix.AT_FDCWD, name, unix.O_DIRECTORY)
 	if err != nil {
 		return nil, pathError("open", name, err)
 	}
-	return &dir{fd: fd, path: name, readings: new(readings)}, nil
+	return &dir{fd: fd, path: name, readings: &readings{before: fs.before}}, nil
 }
 
 // close closes the directory. Directories below it stay open.
@@ -74,15 +85,34 @@ func (d *dir) close() { _ = unix.Close(d.fd) }
 // done returns the errors of all readings so far or, if the directory went
 // meanwhile, only that: what was read of it is then of no use.
 func (d *dir) done() error {
-	if _, err := os.Lstat(d.path); err != nil {
+	if err := cmp.Or(d.gone, d.still()); err != nil {
 		return err
 	}
 	return errors.Join(d.errs...)
 }
 
+// still returns an error if the directory is no more. A device that came back
+// has another directory at the same path, while the one that is open stays
+// empty.
+func (d *dir) still() error {
+	d.before.call(d.path)
+	var opened, now unix.Stat_t
+	if err := unix.Fstat(d.fd, &opened); err != nil {
+		return pathError("stat", d.path, err)
+	}
+	if err := stat(d.path, &now); err != nil {
+		return pathError("stat", d.path, err)
+	}
+	if opened.Ino != now.Ino || opened.Dev != now.Dev {
+		return fmt.Errorf("%s: it was replaced while it was read: %w", d.path, os.ErrNotExist)
+	}
+	return nil
+}
+
 // openSub opens a directory below this one.
 func (d *dir) openSub(name string) (*dir, error) {
 	full := filepath.Join(d.path, name)
+	d.before.call(full)
 	fd, err := openat(d.fd, name, unix.O_DIRECTORY)
 	if err != nil {
 		return nil, pathError("open", full, err)
@@ -118,6 +148,7 @@ func (d *dir) fail(name string, err error) {
 // read reads an attribute without its trailing newline. The bytes are good
 // until the next reading.
 func (d *dir) read(name string) ([]byte, error) {
+	d.before.callIn(d, name)
 	// O_NONBLOCK: in a tree that is not the kernel's, a name may be a FIFO.
 	fd, err := openat(d.fd, name, unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
@@ -164,6 +195,7 @@ func value[T any](d *dir, name string, parse func(string) (T, error), none T) T 
 // link returns where a symbolic link leads, as a path below sysfs' root. It
 // need not exist. Without a link of that name it is empty.
 func (d *dir) link(name string) string {
+	d.before.callIn(d, name)
 	target, err := readlinkat(d.fd, name, d.buf[:])
 	if err != nil {
 		d.fail(name, err)
@@ -176,6 +208,7 @@ func (d *dir) link(name string) string {
 // sysfs names drivers, masters and PCI functions. Without a link of that name
 // it is empty.
 func (d *dir) linkName(name string) string {
+	d.before.callIn(d, name)
 	target, err := readlinkat(d.fd, name, d.buf[:])
 	if err != nil {
 		d.fail(name, err)
@@ -186,6 +219,7 @@ func (d *dir) linkName(name string) string {
 
 // names lists the directory in no order.
 func (d *dir) names() []string {
+	d.before.call(d.path)
 	var found []string
 	for {
 		n, err := unix.ReadDirent(d.fd, d.buf[:])
@@ -318,6 +352,14 @@ func openat(dirfd int, name string, flags int) (int, error) {
 		fd, err := unix.Openat(dirfd, name, flags|unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if !errors.Is(err, unix.EINTR) {
 			return fd, err
+		}
+	}
+}
+
+func stat(name string, s *unix.Stat_t) error {
+	for {
+		if err := unix.Stat(name, s); !errors.Is(err, unix.EINTR) {
+			return err
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"railhead/internal/kernel/kerneltest"
 	"railhead/internal/kernel/sysfs"
+	"railhead/test/versus"
 )
 
 // TestReadAttrEAGAIN: an attribute that has nothing to say now is not waited
@@ -209,23 +210,8 @@ type attrs struct {
 // what one would write without this package.
 func benchmark(b *testing.B, dirs []attrs, read func() error) {
 	b.Helper()
-	for _, bb := range []struct {
-		name string
-		read func() error
-	}{
-		{"floor", func() error { return readBare(dirs) }},
-		{"sysfs", read},
-		{"library", func() error { return readLibrary(dirs) }},
-	} {
-		b.Run(bb.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := bb.read(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
+	b.Run("floor", func(b *testing.B) { versus.Floor(b, read, func() error { return readBare(dirs) }) })
+	b.Run("library", func(b *testing.B) { versus.Peer(b, read, func() error { return readLibrary(dirs) }) })
 }
 
 // readBare reads attributes with nothing but the syscalls.

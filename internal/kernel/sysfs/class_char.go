@@ -34,7 +34,7 @@ func (fs FS) CharDevices() ([]CharDevice, error) {
 }
 
 func (fs FS) charDevices(class string) ([]CharDevice, error) {
-	found, err := names(fs.Sys(class))
+	found, err := fs.names(fs.Sys(class))
 	if err != nil {
 		return nil, err
 	}

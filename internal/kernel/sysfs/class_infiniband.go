@@ -2,6 +2,7 @@ package sysfs
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -55,7 +56,7 @@ const classInfiniband = "class/infiniband"
 // IBDeviceNames returns the names of the RDMA devices in natural order. There
 // are none where RDMA is not loaded.
 func (fs FS) IBDeviceNames() ([]string, error) {
-	return names(fs.Sys(classInfiniband))
+	return fs.names(fs.Sys(classInfiniband))
 }
 
 // IBDevices returns the RDMA devices in natural order of their names.
@@ -118,6 +119,7 @@ func readIBPorts(d *dir) []IBPort {
 	for _, n := range all.numbers() {
 		if p := all.sub(strconv.Itoa(n)); p != nil {
 			ports = append(ports, readIBPort(p, n))
+			d.gone = cmp.Or(d.gone, p.still()) // ports go before their device
 			p.close()
 		}
 	}

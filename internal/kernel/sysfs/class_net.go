@@ -31,7 +31,7 @@ const classNet = "class/net"
 // NetdevNames returns the names of the network devices in natural order: those
 // of the network namespace in which this sysfs was mounted.
 func (fs FS) NetdevNames() ([]string, error) {
-	return names(fs.Sys(classNet))
+	return fs.names(fs.Sys(classNet))
 }
 
 // Netdevs returns the network devices in natural order of their names.

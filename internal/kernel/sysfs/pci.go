@@ -54,7 +54,7 @@ const busPCI = "bus/pci/devices"
 
 // PCIAddresses returns the addresses of all PCI functions in ascending order.
 func (fs FS) PCIAddresses() ([]string, error) {
-	found, err := names(fs.Sys(busPCI))
+	found, err := fs.names(fs.Sys(busPCI))
 	slices.SortFunc(found, comparePCI)
 	return found, err
 }

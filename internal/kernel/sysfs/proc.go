@@ -35,7 +35,7 @@ func (fs FS) Processes(commands ...string) ([]Process, error) {
 	for _, c := range commands {
 		wanted = append(wanted, c[:min(len(c), commMax)])
 	}
-	proc, err := openDir(fs.Path("proc"))
+	proc, err := fs.openDir(fs.Path("proc"))
 	if err != nil {
 		return nil, err
 	}

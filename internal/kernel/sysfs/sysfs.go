@@ -33,8 +33,9 @@ import (
 // FS is a tree that holds sys, proc, etc and dev directories. The zero value
 // reads the running system.
 type FS struct {
-	root string
-	sys  string
+	root   string
+	sys    string
+	before *before // nil but in tests
 }
 
 // New returns an FS whose sys, proc, etc and dev directories lie below root.
@@ -49,7 +50,10 @@ func New(root string) FS { return FS{root: root} }
 // to the namespace of the thread that mounts it. A thread that enters another
 // namespace afterwards still sees the old one there. (It is otherwise with
 // proc: see [FS.Sysctl].)
-func (fs FS) WithSys(dir string) FS { return FS{root: fs.root, sys: dir} }
+func (fs FS) WithSys(dir string) FS {
+	fs.sys = dir
+	return fs
+}
 
 // Path returns the path of a file given by its place on a running system,
 // such as "/proc/modules".
@@ -68,7 +72,8 @@ func (fs FS) Sys(elem ...string) string {
 // names lists the directories and links of a directory in natural order. It
 // leaves plain files out: class directories hold some that are no devices,
 // such as net/bonding_masters. A directory that is not there holds nothing.
-func names(dir string) ([]string, error) {
+func (fs FS) names(dir string) ([]string, error) {
+	fs.before.call(dir)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

@@ -18,10 +18,9 @@ package uevent
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/mdlayher/socket"
 	"golang.org/x/sys/unix"
@@ -33,19 +32,9 @@ import (
 // too, so that none of them is older than a state which is read after the error.
 var ErrOverrun = errors.New("uevent: events were lost")
 
-const (
-	// groupKernel is the multicast group of the kernel. Group 2 is udevd's.
-	groupKernel = 1
-
-	// receiveBuffer bounds the events that wait to be received. An event is
-	// charged 2 to 4 kB, and a NIC that gets its VFs announces each of their
-	// queues: some ten thousand events in a burst. Only what waits is used.
-	receiveBuffer = 128 << 20
-
-	// maxMessage is more than the kernel sends: 2048 bytes of variables and a
-	// path of at most 4096.
-	maxMessage = 8192
-)
+// maxMessage is more than the kernel sends: 2048 bytes of variables and a path
+// of at most 4096.
+const maxMessage = 8192
 
 // Config says where a [Listener] listens. The zero value is the network
 // namespace of the calling thread.
@@ -60,10 +49,9 @@ type Config struct {
 // at any time; Receive must not be called concurrently. An open Listener keeps
 // its network namespace alive.
 type Listener struct {
-	conn   *socket.Conn
-	raw    syscall.RawConn
-	closed atomic.Bool
-	buf    [maxMessage]byte
+	messages io.ReadCloser
+	closed   atomic.Bool
+	buf      [maxMessage]byte
 }
 
 // Listen opens a Listener, which has the events from then on. A nil config is
@@ -77,28 +65,17 @@ func Listen(config *Config) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("uevent socket: %w", err)
 	}
-	l, err := newListener(conn)
+	s, err := newKernelSocket(conn)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return l, nil
+	return New(s), nil
 }
 
-func newListener(conn *socket.Conn) (*Listener, error) {
-	// With CAP_NET_ADMIN, as much as is asked for; without, the most that
-	// net.core.rmem_max allows, and no error.
-	if err := conn.SetReadBuffer(receiveBuffer); err != nil {
-		return nil, fmt.Errorf("uevent socket: receive buffer of %d bytes: %w", receiveBuffer, err)
-	}
-	if err := conn.Bind(&unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groupKernel}); err != nil {
-		return nil, fmt.Errorf("uevent socket: group %d: %w", groupKernel, err)
-	}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return nil, fmt.Errorf("uevent socket: %w", err)
-	}
-	return &Listener{conn: conn, raw: raw}, nil
-}
+// New returns a Listener to something that speaks like the kernel: each Read
+// returns one whole message, in the form that [Parse] takes, and waits for it.
+// Close ends a Read that waits. The Listener owns messages.
+func New(messages io.ReadCloser) *Listener { return &Listener{messages: messages} }
 
 // Receive waits for the next event. The error is [ErrOverrun] where events
 // were lost before it, and fs.ErrClosed once the Listener is closed, also for a
@@ -106,64 +83,20 @@ func newListener(conn *socket.Conn) (*Listener, error) {
 // message which cannot be parsed, Receive can be called again. Messages that
 // the kernel did not send are ignored.
 func (l *Listener) Receive() (Event, error) {
-	for {
-		msg, from, err := l.receive()
-		switch {
-		case l.closed.Load():
-			return Event{}, fmt.Errorf("uevent: %w", fs.ErrClosed)
-		case errors.Is(err, unix.ENOBUFS):
-			l.drain()
-			return Event{}, ErrOverrun
-		case err != nil:
-			return Event{}, fmt.Errorf("uevent: %w", err)
-		case fromKernel(from):
-			return Parse(msg)
-		}
+	n, err := l.messages.Read(l.buf[:])
+	switch {
+	case l.closed.Load():
+		return Event{}, fmt.Errorf("uevent: %w", fs.ErrClosed)
+	case errors.Is(err, ErrOverrun):
+		return Event{}, ErrOverrun
+	case err != nil:
+		return Event{}, fmt.Errorf("uevent: %w", err)
 	}
+	return Parse(l.buf[:n])
 }
 
 // Close stops the Listener and wakes up a Receive that waits.
 func (l *Listener) Close() error {
 	l.closed.Store(true)
-	return l.conn.Close()
-}
-
-// receive returns one message, which is good until the next, and its sender.
-func (l *Listener) receive() (msg []byte, from unix.Sockaddr, err error) {
-	var n, flags int
-	wait := l.raw.Read(func(fd uintptr) (done bool) {
-		n, _, flags, from, err = unix.Recvmsg(int(fd), l.buf[:], nil, 0)
-		return !errors.Is(err, unix.EAGAIN)
-	})
-	switch {
-	case wait != nil:
-		return nil, nil, wait
-	case err != nil:
-		return nil, nil, os.NewSyscallError("recvmsg", err)
-	case flags&unix.MSG_TRUNC != 0:
-		return nil, nil, fmt.Errorf("message of more than %d bytes", len(l.buf))
-	}
-	return l.buf[:n], from, nil
-}
-
-// drain drops what waits. The kernel says ENOBUFS once and then goes on
-// dropping events, in silence, until the queue has been empty (netlink_overrun
-// and netlink_rcv_wake in net/netlink/af_netlink.c): without drain, events that
-// come after ErrOverrun would be lost with no error.
-func (l *Listener) drain() {
-	_ = l.raw.Control(func(fd uintptr) { // fails when closed, which the next Receive says
-		for {
-			_, _, _, _, err := unix.Recvmsg(int(fd), l.buf[:], nil, unix.MSG_DONTWAIT)
-			if err != nil && !errors.Is(err, unix.ENOBUFS) {
-				return
-			}
-		}
-	})
-}
-
-// fromKernel reports whether a message has the kernel's address, port 0, which
-// no process can have.
-func fromKernel(from unix.Sockaddr) bool {
-	sa, ok := from.(*unix.SockaddrNetlink)
-	return ok && sa.Pid == 0
+	return l.messages.Close()
 }

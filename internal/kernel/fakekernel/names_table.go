@@ -52,6 +52,49 @@ var (
 		"SLEEP": 1, "POLLING": 2, "DISABLED": 3, "PORT_CONFIGURATION_TRAINING": 4,
 		"LINK_UP": 5, "LINK_ERROR_RECOVERY": 6, "PHY_TEST": 7,
 	}
+	qpTypes = map[string]uint32{ // enum ib_qp_type
+		"SMI": 0, "GSI": 1, "RC": 2, "UC": 3, "UD": 4, "RAW_IPV6": 5, "RAW_ETHERTYPE": 6,
+		"RAW_PACKET": 8, "XRC_INI": 9, "XRC_TGT": 10, "DRIVER": 255,
+	}
+	qpStates = map[string]uint32{ // enum ib_qp_state
+		"RESET": 0, "INIT": 1, "RTR": 2, "RTS": 3, "SQD": 4, "SQE": 5, "ERR": 6,
+	}
+	pathMigrationStates = map[string]uint32{ // enum ib_mig_state
+		"MIGRATED": 0, "REARM": 1, "ARMED": 2,
+	}
+	srqTypes = map[string]uint32{ // enum ib_srq_type
+		"BASIC": 0, "XRC": 1, "TM": 2,
+	}
+	pollContexts = map[string]uint32{ // enum ib_poll_context
+		"DIRECT": 0, "SOFTIRQ": 1, "WORKQUEUE": 2, "UNBOUND_WORKQUEUE": 3,
+	}
+	cmStates = map[string]uint32{ // enum rdma_cm_state
+		"IDLE": 0, "ADDR_QUERY": 1, "ADDR_RESOLVED": 2, "ROUTE_QUERY": 3, "ROUTE_RESOLVED": 4, "CONNECT": 5,
+		"DISCONNECT": 6, "ADDR_BOUND": 7, "LISTEN": 8, "DEVICE_REMOVAL": 9, "DESTROYING": 10,
+		"ADDRINFO_QUERY": 11, "ADDRINFO_RESOLVED": 12,
+	}
+	portSpaces = map[string]uint32{ // enum rdma_ucm_port_space
+		"": 0, "IPoIB": 0x0002, "TCP": 0x0106, "UDP": 0x0111, "IB": 0x013f,
+	}
+	counterModes = map[string]uint32{ // enum rdma_nl_counter_mode
+		"": 0, noMode: 0, autoMode: 1, manualMode: 2,
+	}
+	eventKinds = map[string]uint32{ // enum rdma_nl_notify_event_type
+		"REGISTER": 0, "UNREGISTER": 1, "NETDEV_ATTACH": 2, "NETDEV_DETACH": 3, "RENAME": 4, "NETDEV_RENAME": 5,
+	}
+	vfLinkStates = map[string]uint32{ // IFLA_VF_LINK_STATE_*
+		"auto": unix.IFLA_VF_LINK_STATE_AUTO, "enable": unix.IFLA_VF_LINK_STATE_ENABLE, "disable": unix.IFLA_VF_LINK_STATE_DISABLE,
+	}
+	vlanProtocols = map[string]uint32{ // ETH_P_*
+		"802.1Q": unix.ETH_P_8021Q, "802.1ad": unix.ETH_P_8021AD,
+	}
+	healthStates = map[string]uint32{ // DEVLINK_HEALTH_REPORTER_STATE_*
+		"healthy": 0, "error": 1,
+	}
+	fecBits = map[string]uint32{ // enum ethtool_link_mode_bit_indices
+		"off": unix.ETHTOOL_LINK_MODE_FEC_NONE_BIT, "rs": unix.ETHTOOL_LINK_MODE_FEC_RS_BIT,
+		"baser": unix.ETHTOOL_LINK_MODE_FEC_BASER_BIT, "llrs": unix.ETHTOOL_LINK_MODE_FEC_LLRS_BIT,
+	}
 	duplexes = map[string]uint32{ // DUPLEX_*
 		"half": 0, "full": 1, "": 255,
 	}
@@ -65,12 +108,4 @@ var (
 var modeOf = map[int]uint{
 	10: 1, 100: 3, 1000: 5, 2500: 47, 5000: 48, 10000: 12, 20000: 21, 25000: 31, 40000: 23, 50000: 52,
 	56000: 27, 100000: 36, 200000: 62, 400000: 69, 800000: 93,
-}
-
-// ethtoolQuestions are the commands that are answered, by ETHTOOL_MSG_*_GET.
-var ethtoolQuestions = map[uint8]ethtoolQuestion{
-	unix.ETHTOOL_MSG_LINKMODES_GET: {GetLinkModes, unix.ETHTOOL_MSG_LINKMODES_GET_REPLY, putLinkModes},
-	unix.ETHTOOL_MSG_LINKINFO_GET:  {GetLinkInfo, unix.ETHTOOL_MSG_LINKINFO_GET_REPLY, putLinkSettingsPort},
-	unix.ETHTOOL_MSG_LINKSTATE_GET: {GetLinkState, unix.ETHTOOL_MSG_LINKSTATE_GET_REPLY, putLinkState},
-	unix.ETHTOOL_MSG_FEATURES_GET:  {GetFeatures, unix.ETHTOOL_MSG_FEATURES_GET_REPLY, putNothing},
 }

@@ -13,8 +13,8 @@ import (
 
 	"railhead/internal/inventory"
 	"railhead/internal/kernel/ethtool"
+	"railhead/internal/kernel/fakekernel"
 	"railhead/internal/kernel/kerneltest"
-	"railhead/internal/kernel/kerneltest/fakekernel"
 	"railhead/internal/kernel/rdmanl"
 	"railhead/internal/kernel/rtnl"
 )
@@ -49,7 +49,7 @@ func answers(t *testing.T, k *fakekernel.Kernel) fakekernel.Facts {
 // TestMachines has the clients decode what a Kernel encodes of the machines.
 func TestMachines(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../../inventory/testdata/machines/*.txtar")
+	files, err := filepath.Glob("../../inventory/testdata/machines/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d machines: %v", len(files), err)
 	}
@@ -181,8 +181,19 @@ func TestRefuse(t *testing.T) {
 	if s, err := c.SettingsAll(); !errors.Is(err, unix.EIO) || s[2].Port != "fibre" || s[2].SpeedMegabits != 0 {
 		t.Errorf("settings %v: %v, want those of the other commands and %v", s, err, unix.EIO)
 	}
-	if _, err := k.RDMA().CharDevice("uverbs", 0, 0); !errors.Is(err, rdmanl.ErrNotSupported) {
-		t.Errorf("a request that is not known: %v, want %v", err, rdmanl.ErrNotSupported)
+}
+
+func TestUnknownRequests(t *testing.T) {
+	t.Parallel()
+	k := fakekernel.New(facts())
+	if _, err := k.Links().Routes(); !errors.Is(err, unix.EOPNOTSUPP) {
+		t.Errorf("routes: %v, want %v", err, unix.EOPNOTSUPP)
+	}
+	if err := k.RDMA().MoveToNetNS(0, 3); !errors.Is(err, rdmanl.ErrNotSupported) {
+		t.Errorf("move: %v, want %v", err, rdmanl.ErrNotSupported)
+	}
+	if got := k.Asked(fakekernel.GetLink); got != 0 {
+		t.Errorf("asked for links %d times, want 0", got)
 	}
 }
 

@@ -2,7 +2,6 @@ package fakekernel
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,41 +12,79 @@ import (
 	"railhead/internal/kernel/rtnl"
 )
 
+// extVF is RTEXT_FILTER_VF of include/uapi/linux/rtnetlink.h: an RTM_GETLINK
+// with it asks for VFs, for which a driver asks its firmware.
+const extVF = 1 << 0
+
 // route is the protocol of NETLINK_ROUTE.
-func (k *Kernel) route(m netlink.Message) (question, func() answer) {
+func route(m netlink.Message) question {
 	switch {
 	case m.Header.Type == unix.RTM_GETLINK && len(m.Data) >= unix.SizeofIfInfomsg:
 		index := int(int32(binary.NativeEndian.Uint32(m.Data[4:])))
-		return question{request: GetLink, object: index, about: index != 0}, func() answer { return k.links(index) }
+		q := question{request: GetLink, kind: netLink, object: index, about: index != 0, answer: (*Kernel).links}
+		attributes := m.Data[unix.SizeofIfInfomsg:]
+		if q.flags, _ = number(attributes, unix.IFLA_EXT_MASK); q.flags&extVF != 0 {
+			q.request = GetVFs
+		}
+		if q.name = text(attributes, unix.IFLA_IFNAME) + text(attributes, unix.IFLA_ALT_IFNAME); q.name != "" {
+			q.locate = (*Kernel).linkNamed
+		}
+		return q
 	case m.Header.Type == unix.RTM_GETADDR && len(m.Data) > 0:
-		return question{request: GetAddress}, func() answer { return k.addresses(m.Data[0]) }
+		return question{request: GetAddress, kind: netLink, number: int(m.Data[0]), answer: (*Kernel).addresses}
+	case m.Header.Type == unix.RTM_GETDCB && len(m.Data) >= rtnl.SizeofDCBMsg:
+		return dcbQuestion(m)
 	}
 	return unsupported()
 }
 
-func unsupported() (question, func() answer) {
-	return question{request: anyOtherThing}, func() answer { return answer{errno: unix.EOPNOTSUPP} }
-}
-
-// links describes the link with an index, or all links for 0.
-func (k *Kernel) links(index int) answer {
+// links describes the link with an index or name, or all links.
+func (k *Kernel) links(q question) answer {
+	if q.name != "" && !q.about {
+		return answer{errno: unix.ENODEV}
+	}
 	a := answer{typ: unix.RTM_NEWLINK}
 	for _, l := range k.facts.Links {
-		if index == 0 || index == l.Index {
-			a.add(l.Index, linkMessage(l))
+		if q.about && q.object != l.Index {
+			continue
 		}
+		if nic := k.facts.NICs[l.Index]; q.flags&extVF != 0 && nic != nil && len(nic.VFs) > 0 {
+			b, errno := vfMessage(l, nic, q.flags)
+			if errno != 0 {
+				return answer{errno: errno}
+			}
+			a.addLive(l.Index, b)
+			continue
+		}
+		a.add(l.Index, linkMessage(l))
 	}
-	if index != 0 && len(a.bodies) == 0 {
+	if q.about && len(a.bodies) == 0 {
 		return answer{errno: unix.ENODEV}
 	}
 	return a
 }
 
+// linkNamed returns the index of the link with the name that a question has, or
+// with such an alternative name.
+func (k *Kernel) linkNamed(q question) (index int, ok bool) {
+	if k.named == nil {
+		k.named = map[string]int{}
+		for _, l := range k.facts.Links {
+			k.named[l.Name] = l.Index
+			for _, alternative := range l.AltNames {
+				k.named[alternative] = l.Index
+			}
+		}
+	}
+	index, ok = k.named[q.name]
+	return index, ok
+}
+
 // addresses describes the addresses of a family, or all for AF_UNSPEC.
-func (k *Kernel) addresses(family byte) answer {
+func (k *Kernel) addresses(q question) answer {
 	a := answer{typ: unix.RTM_NEWADDR}
 	for _, address := range k.facts.Addresses {
-		if family == unix.AF_UNSPEC || family == familyOf(address.Prefix.Addr()) {
+		if family := familyOf(address.Prefix.Addr()); q.number == unix.AF_UNSPEC || q.number == int(family) {
 			a.add(address.LinkIndex, addressMessage(address))
 		}
 	}
@@ -73,9 +110,7 @@ func linkMessage(l rtnl.Link) []byte {
 		ae.Uint32(unix.IFLA_MIN_MTU, uint32(l.MinMTU))
 		ae.Uint32(unix.IFLA_MAX_MTU, uint32(l.MaxMTU))
 		ae.Uint32(unix.IFLA_TXQLEN, uint32(l.TxQueueLen))
-		if l.OperState != "" {
-			ae.Uint8(unix.IFLA_OPERSTATE, uint8(numberOf(operStates, l.OperState)))
-		}
+		putEnum(ae, unix.IFLA_OPERSTATE, operStates, l.OperState)
 		putBytes(ae, unix.IFLA_ADDRESS, strings.ReplaceAll(l.Address, ":", ""))
 		putBytes(ae, unix.IFLA_PERM_ADDRESS, strings.ReplaceAll(l.PermAddress, ":", ""))
 		putString(ae, unix.IFLA_IFALIAS, l.Alias)
@@ -106,11 +141,10 @@ func putAltNames(ae *netlink.AttributeEncoder, names []string) {
 	if len(names) == 0 {
 		return
 	}
-	ae.Nested(unix.IFLA_PROP_LIST, func(ae *netlink.AttributeEncoder) error {
+	nest(ae, unix.IFLA_PROP_LIST, func(ae *netlink.AttributeEncoder) {
 		for _, name := range names {
 			ae.String(unix.IFLA_ALT_IFNAME, name)
 		}
-		return nil
 	})
 }
 
@@ -121,9 +155,9 @@ func putLinkInfo(ae *netlink.AttributeEncoder, l rtnl.Link) {
 		return
 	}
 	const first = 1 // IFLA_BOND_MODE, IFLA_VLAN_ID, IFLA_MACVLAN_MODE, IFLA_IPVLAN_MODE
-	ae.Nested(unix.IFLA_LINKINFO, func(ae *netlink.AttributeEncoder) error {
+	nest(ae, unix.IFLA_LINKINFO, func(ae *netlink.AttributeEncoder) {
 		ae.String(unix.IFLA_INFO_KIND, l.Kind)
-		ae.Nested(unix.IFLA_INFO_DATA, func(ae *netlink.AttributeEncoder) error {
+		nest(ae, unix.IFLA_INFO_DATA, func(ae *netlink.AttributeEncoder) {
 			switch l.Kind {
 			case "bond":
 				ae.Uint8(first, uint8(numberOf(bondModes, l.BondMode)))
@@ -134,9 +168,7 @@ func putLinkInfo(ae *netlink.AttributeEncoder, l rtnl.Link) {
 			case "ipvlan", "ipvtap":
 				ae.Uint16(first, uint16(numberOf(ipvlanModes, l.Mode)))
 			}
-			return nil
 		})
-		return nil
 	})
 }
 
@@ -172,17 +204,4 @@ func familyOf(a netip.Addr) byte {
 		return unix.AF_INET
 	}
 	return unix.AF_INET6
-}
-
-func putString(ae *netlink.AttributeEncoder, typ uint16, s string) {
-	if s != "" {
-		ae.String(typ, s)
-	}
-}
-
-// putBytes encodes bytes that are given in hexadecimal.
-func putBytes(ae *netlink.AttributeEncoder, typ uint16, digits string) {
-	if b, err := hex.DecodeString(digits); err == nil && len(b) > 0 {
-		ae.Bytes(typ, b)
-	}
 }
