@@ -17,6 +17,7 @@ import (
 
 	"railhead/internal/inventory"
 	"railhead/internal/kernel/archive"
+	"railhead/internal/kernel/node"
 	"railhead/internal/kernel/sysfs"
 )
 
@@ -68,16 +69,19 @@ func capture(root string, addresses *pseudonyms) (text []byte, left []string, er
 func (c *copier) isLive() bool { return c.root == "/" }
 
 func (c *copier) facts() (*inventory.Facts, error) {
-	open := inventory.NewArchiveReader
-	if c.isLive() {
-		open = inventory.NewReader
-	}
-	r, err := open(c.fs)
+	r, err := c.open()
 	if err != nil {
 		return nil, err
 	}
 	facts := r.Read(nil, inventory.Changes{All: true})
 	return facts, r.Close()
+}
+
+func (c *copier) open() (*inventory.Reader, error) {
+	if c.isLive() {
+		return inventory.NewReader(node.Running(c.fs))
+	}
+	return inventory.NewArchiveReader(c.fs)
 }
 
 // netdevNames returns the netdevs of which sysfs tells something that the

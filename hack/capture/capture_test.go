@@ -28,17 +28,17 @@ import (
 
 var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
-// node is a copy of a node and what is read there.
-type node struct {
+// unpacked is a copy of a node and what is read there.
+type unpacked struct {
 	root     string
 	fs       sysfs.FS
 	facts    *inventory.Facts
 	snapshot *inventory.Snapshot
 }
 
-func unpack(t *testing.T, text []byte) node {
+func unpack(t *testing.T, text []byte) unpacked {
 	t.Helper()
-	n := node{root: t.TempDir()}
+	n := unpacked{root: t.TempDir()}
 	if err := archive.Unpack(text, n.root); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
@@ -53,7 +53,7 @@ func unpack(t *testing.T, text []byte) node {
 }
 
 // gather reads the settings that go with a snapshot.
-func (n node) gather(s *inventory.Snapshot) *check.Node {
+func (n unpacked) gather(s *inventory.Snapshot) *check.Node {
 	others := len(n.facts.Netlink.Elsewhere)
 	return check.Gather(n.fs, s, &others)
 }
@@ -89,7 +89,7 @@ func TestMachines(t *testing.T) {
 }
 
 // compareKept wants with addresses what the node has.
-func compareKept(t *testing.T, n node) {
+func compareKept(t *testing.T, n unpacked) {
 	t.Helper()
 	text, left, err := capture(n.root, nil)
 	if err != nil || len(left) > 0 {
@@ -105,7 +105,7 @@ func compareKept(t *testing.T, n node) {
 
 // compareHidden wants without addresses what the node would have had with
 // other addresses, and that none of its own is left.
-func compareHidden(t *testing.T, n node) {
+func compareHidden(t *testing.T, n unpacked) {
 	t.Helper()
 	p := testPseudonyms(t)
 	text, left, err := capture(n.root, p)

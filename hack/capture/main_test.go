@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"railhead/internal/inventory"
+	"railhead/internal/kernel/node"
 	"railhead/internal/kernel/sysfs"
 )
 
@@ -30,7 +31,7 @@ func TestHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := unpack(t, text)
-	r, err := inventory.NewReader(sysfs.New("/"))
+	r, err := inventory.NewReader(node.Running(sysfs.New("/")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"railhead/internal/kernel/ethtool"
 	"railhead/internal/kernel/netns"
+	"railhead/internal/kernel/node"
 	"railhead/internal/kernel/rdmanl"
 	"railhead/internal/kernel/rtnl"
 	"railhead/internal/kernel/sysfs"
@@ -224,28 +225,41 @@ func accounted(found []Namespace, missing map[string]want) bool {
 	return true
 }
 
-// lookInto reads what another namespace holds of the node's hardware. All that
-// it opens there is closed again: an open socket would keep the namespace, and
-// the devices in it, alive.
-func (p *pass) lookInto(f netns.Found) (n Namespace, err error) {
-	ns, err := netns.Open(f.Path)
+// lookInto reads what another namespace holds of the node's hardware.
+func (p *pass) lookInto(f netns.Found) (Namespace, error) {
+	n := Namespace{ID: f.ID, Path: f.Path}
+	sys, err := p.ask(&n)
+	if sys == nil {
+		return n, err
+	}
+	defer sys.Close()
+	var errFiles error
+	n.IB, errFiles = p.fs.WithSys(procFD(sys)).IBDevices()
+	return n, errors.Join(err, wrap(n.Path, errFiles))
+}
+
+// ask asks the kernel what a namespace holds, and opens its view of sysfs where
+// there are RDMA devices in it. Sockets keep the namespace and the devices in it
+// alive, and sysfs does not: so they are closed before its files are read, of
+// which a GID table alone has a thousand.
+func (p *pass) ask(n *Namespace) (sys *os.File, err error) {
+	ns, err := p.node.Open(n.Path)
 	if err != nil {
-		return Namespace{}, err
+		return nil, err
 	}
 	defer ns.Close()
-	if ns.ID() != f.ID {
-		return Namespace{}, fmt.Errorf("%s: it became another namespace: %w", f.Path, fs.ErrNotExist)
+	if ns.ID() != n.ID {
+		return nil, fmt.Errorf("%s: it became another namespace: %w", n.Path, fs.ErrNotExist)
 	}
-	n = Namespace{ID: f.ID, Path: f.Path}
 	errLinks := n.readLinks(ns)
 	errSettings := n.readSettings(ns)
-	errRDMA := p.readRDMA(&n, ns)
-	return n, errors.Join(errLinks, errSettings, errRDMA)
+	sys, errRDMA := p.askRDMA(n, ns)
+	return sys, errors.Join(errLinks, errSettings, errRDMA)
 }
 
 // readLinks keeps the links with hardware below them, and their addresses.
-func (n *Namespace) readLinks(ns *netns.NS) error {
-	client, err := rtnl.Dial(&rtnl.Config{NetNS: ns.FD()})
+func (n *Namespace) readLinks(ns node.NetNS) error {
+	client, err := ns.Links()
 	if err != nil {
 		return fmt.Errorf("%s: %w", n.Path, err)
 	}
@@ -269,11 +283,11 @@ func (n *Namespace) readLinks(ns *netns.NS) error {
 }
 
 // readSettings reads the speeds of the links that were kept.
-func (n *Namespace) readSettings(ns *netns.NS) error {
+func (n *Namespace) readSettings(ns node.NetNS) error {
 	if len(n.Links) == 0 {
 		return nil
 	}
-	client, err := ethtool.Dial(&ethtool.Config{NetNS: ns.FD()})
+	client, err := ns.Ethtool()
 	if errors.Is(err, ethtool.ErrNotSupported) {
 		return nil
 	}
@@ -294,28 +308,23 @@ func (n *Namespace) readSettings(ns *netns.NS) error {
 	return errors.Join(errs...)
 }
 
-// readRDMA reads the RDMA devices of a namespace.
-func (p *pass) readRDMA(n *Namespace, ns *netns.NS) error {
+// askRDMA asks for the RDMA devices of a namespace, and opens its view of sysfs
+// if it has any.
+func (p *pass) askRDMA(n *Namespace, ns node.NetNS) (sys *os.File, err error) {
 	if !p.isExclusive() {
-		return nil
+		return nil, nil //nolint:nilnil // RDMA devices are in no namespace but ours
 	}
-	client, err := rdmanl.Dial(&rdmanl.Config{NetNS: ns.FD()})
+	client, err := ns.RDMA()
 	if err != nil {
-		return fmt.Errorf("%s: %w", n.Path, err)
+		return nil, wrap(n.Path, err)
 	}
 	defer client.Close()
 	n.RDMA, err = client.DevicesWithPorts()
 	if err != nil || len(n.RDMA) == 0 {
-		return wrap(n.Path, err)
+		return nil, wrap(n.Path, err)
 	}
-	mount, err := ns.SysFS()
-	if err != nil {
-		return fmt.Errorf("%s: %w", n.Path, err)
-	}
-	defer mount.Close()
-	view := p.fs.WithSys(procFD(mount))
-	n.IB, err = view.IBDevices()
-	return wrap(n.Path, err)
+	sys, err = ns.SysFS()
+	return sys, wrap(n.Path, err)
 }
 
 func wrap(object string, err error) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/sys/unix"
 
+	"railhead/internal/kernel/fakekernel"
 	"railhead/internal/kernel/kerneltest"
-	"railhead/internal/kernel/kerneltest/fakekernel"
 	"railhead/internal/kernel/netns"
 	"railhead/internal/kernel/rdmanl"
 	"railhead/internal/kernel/rtnl"

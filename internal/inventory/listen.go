@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"railhead/internal/kernel/node"
 	"railhead/internal/kernel/rdmanl"
 	"railhead/internal/kernel/rtnl"
 	"railhead/internal/kernel/uevent"
@@ -17,16 +18,17 @@ import (
 type listener struct {
 	links   *rtnl.Subscription
 	uevents *uevent.Listener
-	rdma    *rdmanl.Monitor // nil where the kernel has none; uevents tell most of it
+	rdma    *rdmanl.Monitor      // nil where the kernel has none; uevents tell most of it
+	heard   func([]rdmanl.Event) // is told what the monitor says
 }
 
 // listen opens the sockets, that of RDMA where the kernel has RDMA by now.
-func listen(hasRDMA bool) (*listener, error) {
-	links, err := rtnl.Subscribe(nil, rtnl.Links, rtnl.Addresses)
+func listen(n node.Node, hasRDMA bool) (*listener, error) {
+	links, err := n.Subscribe(rtnl.Links, rtnl.Addresses)
 	if err != nil {
 		return nil, err
 	}
-	uevents, err := uevent.Listen(nil)
+	uevents, err := n.Uevents()
 	if err != nil {
 		return nil, errors.Join(err, links.Close())
 	}
@@ -34,7 +36,7 @@ func listen(hasRDMA bool) (*listener, error) {
 	if !hasRDMA {
 		return l, nil
 	}
-	if monitor, err := rdmanl.DialMonitor(nil); err == nil {
+	if monitor, err := n.Monitor(); err == nil {
 		l.rdma = monitor
 	}
 	return l, nil
@@ -127,6 +129,7 @@ func (l *listener) deviceChanges() (Changes, error) {
 
 func (l *listener) rdmaChanges() (Changes, error) {
 	received, err := l.rdma.Receive()
+	l.heard(received)
 	var changed Changes
 	for _, e := range received {
 		changed.merge(nameChange(e.DeviceName))

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"railhead/internal/kernel/kerneltest"
+	"railhead/internal/kernel/node"
 	"railhead/internal/kernel/rtnl"
 	"railhead/internal/kernel/sysfs"
 )
@@ -186,12 +187,15 @@ func (r *recorder) awaitHeard(t *testing.T, w *Watcher, what string, isWanted fu
 	}
 }
 
+// listenHere hears the kernel in the test's namespace, but for RDMA.
+func listenHere() (*listener, error) { return listen(node.Running(sysfs.New("/")), false) }
+
 // TestWatcherHearsTheKernel has real events in a network namespace.
 func TestWatcherHearsTheKernel(t *testing.T) {
 	t.Parallel()
 	kerneltest.NetNS(t, func() {
 		var r recorder
-		w := newWatcher(r.read, Options{})
+		w := newWatcher(r.read, listenHere, Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.Run(ctx) }()
@@ -235,7 +239,7 @@ func TestWatcherReadsTheNode(t *testing.T) {
 	t.Parallel()
 	kerneltest.NetNS(t, func() {
 		tree := kerneltest.Tree(t, "testdata/machines/mlx5-no-module.txtar") // without ib_core, so that no socket of RDMA is opened
-		r, err := NewReader(tree)
+		r, err := NewReader(node.Running(tree))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +273,7 @@ func TestWatcherLeavesNothing(t *testing.T) {
 	kerneltest.NetNS(t, func() {
 		run := func(events int) {
 			var r recorder
-			w := newWatcher(r.read, Options{})
+			w := newWatcher(r.read, listenHere, Options{})
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			first := w.Changed()
@@ -302,7 +306,7 @@ func TestWatcherLeavesNothing(t *testing.T) {
 func TestNewReaderIsThatOfTheNode(t *testing.T) {
 	t.Parallel()
 	kerneltest.NetNS(t, func() {
-		r, err := NewReader(sysfs.New(t.TempDir()))
+		r, err := NewReader(node.Running(sysfs.New(t.TempDir())))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,4 +323,15 @@ func TestNewReaderIsThatOfTheNode(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestWatcherOfACopy(t *testing.T) {
+	t.Parallel()
+	r, err := NewArchiveReader(sysfs.New(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := NewWatcher(r, Options{}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "copy") {
+		t.Errorf("error %v, want one that a copy does not change", err)
+	}
 }

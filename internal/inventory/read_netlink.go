@@ -48,7 +48,7 @@ func (p *pass) liveRDMA() {
 		if !loaded {
 			return
 		}
-		client, err := rdmanl.Dial(nil)
+		client, err := p.node.Own().RDMA()
 		if err != nil {
 			p.problem(err)
 			return
@@ -63,6 +63,7 @@ func (p *pass) liveRDMA() {
 	}
 	p.facts.Netlink.RDMA, err = p.rdma.DevicesWithPorts()
 	p.problem(err)
+	p.isListed = err == nil
 }
 
 func (p *pass) netnsModeParam() {

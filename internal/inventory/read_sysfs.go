@@ -3,7 +3,6 @@ package inventory
 import (
 	"errors"
 	"io/fs"
-	"reflect"
 	"slices"
 
 	"railhead/internal/kernel/rdmanl"
@@ -54,34 +53,6 @@ func (p *pass) onePCI(address string) {
 // isOfInterest tells whether a PCI class is one that the inventory lists.
 func isOfInterest(class uint32) bool {
 	return isNetwork(class) || slices.ContainsFunc(gpuClasses, func(c gpuClass) bool { return c.class == class>>8 })
-}
-
-// ib reads RDMA devices from sysfs. One that netlink shows unchanged is kept,
-// its registration and its ports, where no link was touched whose addresses
-// could have changed its GIDs.
-func (p *pass) ib() {
-	names, err := p.fs.IBDeviceNames()
-	p.problem(err)
-	known := byKey(p.prev.IB, func(d *sysfs.IBDevice) string { return d.Name })
-	now := byKey(p.facts.Netlink.RDMA, func(d *rdmanl.Device) string { return d.Name })
-	before := byKey(p.prev.Netlink.RDMA, func(d *rdmanl.Device) string { return d.Name })
-	for _, name := range names {
-		if old := known[name]; old != nil && !p.changed.Names[name] && p.sameDevice(before[name], now[name]) {
-			p.facts.IB = append(p.facts.IB, *old)
-			continue
-		}
-		d, err := p.fs.IBDevice(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		p.object(name, err)
-		p.facts.IB = append(p.facts.IB, d)
-	}
-}
-
-func (p *pass) sameDevice(before, now *rdmanl.Device) bool {
-	return before != nil && now != nil && reflect.DeepEqual(before, now) &&
-		!slices.ContainsFunc(now.Ports, func(port rdmanl.Port) bool { return p.touched[port.NetdevIndex] })
 }
 
 // netdevs reads from sysfs what netlink does not tell of netdevs. Only links

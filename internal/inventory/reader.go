@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"railhead/internal/kernel/ethtool"
+	"railhead/internal/kernel/node"
 	"railhead/internal/kernel/rdmanl"
 	"railhead/internal/kernel/rtnl"
 	"railhead/internal/kernel/sysfs"
@@ -16,23 +17,25 @@ import (
 // Reader reads facts from sysfs and netlink. It is not safe for concurrent use.
 type Reader struct {
 	fs      sysfs.FS
-	archive *Netlink // what netlink said when a copy was made; nil on a running node
+	node    node.Node // nil for a copy of a node
+	archive *Netlink  // what netlink said when a copy was made; nil on a node
 
 	links    *rtnl.Client
 	rdma     *rdmanl.Client  // nil while the kernel has no RDMA
 	settings *ethtool.Client // nil where the kernel has no ethtool netlink
 }
 
-// NewReader returns a Reader of the running node, in the network namespace of
-// the caller. It needs no privilege; without CAP_SYS_ADMIN and CAP_SYS_PTRACE
+// NewReader returns a Reader of a node, in its own network namespace. On the
+// running node it needs no privilege; without CAP_SYS_ADMIN and CAP_SYS_PTRACE
 // it cannot look for devices in other network namespaces. Close it after use.
-func NewReader(fsys sysfs.FS) (*Reader, error) {
-	links, err := rtnl.Dial(nil)
+func NewReader(n node.Node) (*Reader, error) {
+	own := n.Own()
+	links, err := own.Links()
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{fs: fsys, links: links}
-	if r.settings, err = ethtool.Dial(nil); err != nil && !errors.Is(err, ethtool.ErrNotSupported) {
+	r := &Reader{fs: n.FS(), node: n, links: links}
+	if r.settings, err = own.Ethtool(); err != nil && !errors.Is(err, ethtool.ErrNotSupported) {
 		return nil, errors.Join(err, links.Close())
 	}
 	return r, nil
@@ -90,6 +93,7 @@ func (r *Reader) Read(prev *Facts, changed Changes) *Facts {
 	p.netlink()
 	p.pci()
 	p.ib()
+	p.agree()
 	p.netdevs()
 	p.chars()
 	p.elsewhere()
@@ -100,11 +104,13 @@ func (r *Reader) Read(prev *Facts, changed Changes) *Facts {
 type pass struct {
 	*Reader
 
-	prev    *Facts
-	changed Changes
-	isLook  bool // nothing changed here, so that it is about what is elsewhere
-	facts   *Facts
-	touched map[int]bool // links that changed, and those below and above them
+	prev     *Facts
+	changed  Changes
+	isLook   bool // nothing changed here, so that it is about what is elsewhere
+	facts    *Facts
+	touched  map[int]bool // links that changed, and those below and above them
+	ibNames  []string     // RDMA devices that sysfs lists
+	isListed bool         // netlink listed all RDMA devices with their ports
 }
 
 func (p *pass) problem(err error) {

@@ -9,12 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"railhead/internal/kernel/fakekernel"
 	"railhead/internal/kernel/kerneltest"
-	"railhead/internal/kernel/kerneltest/fakekernel"
+	"railhead/internal/kernel/rdmanl"
 	"railhead/internal/kernel/rtnl"
 )
 
@@ -52,6 +55,39 @@ func TestReadWhileDevicesVanish(t *testing.T) {
 			t.Fatalf("read %d (-want +got):\n%s", i, diff)
 		}
 	}
+}
+
+// TestReadWhileDeviceReturns has a device away when its ports are asked for,
+// and back when it is asked for itself, because the kernel said EINVAL. Each of
+// the questions about it takes 10 ms.
+func TestReadWhileDeviceReturns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := newSimNode(t, simCards{pfs: 1, vfs: 4})
+		moving := n.functions[2]
+		for _, r := range []fakekernel.Request{fakekernel.GetDevice, fakekernel.GetPort} {
+			n.kernel.Delay(r, 10*time.Millisecond, int(moving.device))
+		}
+		moved := make(chan struct{})
+		go func() {
+			defer close(moved)
+			time.Sleep(15 * time.Millisecond) // all devices are listed
+			n.vanish(moving)
+			time.Sleep(10 * time.Millisecond) // its ports were asked for
+			n.move(moving)
+		}()
+		_, s := n.read(nil, Changes{})
+		<-moved
+		if got := n.kernel.Asked(fakekernel.GetDevice); got != 2 {
+			t.Errorf("devices were asked for %d times, want 2: all, and the one that was away", got)
+		}
+		if len(s.Problems) > 0 {
+			t.Errorf("problems %q, want none", s.Problems)
+		}
+		if diff := n.check(s); diff != "" {
+			t.Errorf("(-fresh +while it moved):\n%s", diff)
+		}
+	})
 }
 
 func ids(functions []*simFunction) []string {
@@ -120,6 +156,40 @@ func TestReadFaults(t *testing.T) {
 			name:     "one port is refused",
 			fault:    func(n *simNode) { n.kernel.Refuse(fakekernel.GetPort, unix.EIO, int(n.functions[1].device)) },
 			problems: []string{"rdma netlink PORT_GET device 1: input/output error", "rdma netlink PORT_GET device 1 port 1: input/output error"},
+		},
+		{
+			name: "the ports of one device cannot be read from sysfs",
+			fault: func(n *simNode) {
+				ports := "sys/class/infiniband/" + n.functions[1].rdma + "/ports"
+				n.remove(ports)
+				n.write(ports, "")
+			},
+			problems: []string{"/ports: not a directory"}, affected: 1,
+		},
+		{
+			name: "netlink lists a device more than sysfs",
+			fault: func(n *simNode) {
+				f := n.functions[1]
+				n.remove("sys/class/infiniband/" + f.rdma)
+				n.remove("sys/" + f.path + "/infiniband")
+			},
+			affected: 1,
+		},
+		{
+			name:  "sysfs shows a device more than netlink",
+			fault: func(n *simNode) { n.unlistRDMA(n.functions[1]) }, affected: 1,
+		},
+		{
+			name: "netlink lists a port more than sysfs",
+			fault: func(n *simNode) {
+				n.changeRDMA(n.functions[1], func(d *rdmanl.Device) {
+					d.PortCount = 2
+					second := d.Ports[0]
+					second.Number = 2
+					d.Ports = append(d.Ports, second)
+				})
+			},
+			problems: []string{"RDMA device mlx5_1: netlink shows more ports than the 1 in sysfs"}, affected: 1,
 		},
 		{
 			name:     "settings of one link are refused",

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"railhead/internal/kernel/kerneltest/fakekernel"
+	"railhead/internal/kernel/fakekernel"
 	"railhead/internal/kernel/rtnl"
 )
 

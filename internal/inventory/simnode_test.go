@@ -14,7 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"railhead/internal/kernel/ethtool"
-	"railhead/internal/kernel/kerneltest/fakekernel"
+	"railhead/internal/kernel/fakekernel"
+	"railhead/internal/kernel/node"
 	"railhead/internal/kernel/rdmanl"
 	"railhead/internal/kernel/rtnl"
 	"railhead/internal/kernel/sysfs"
@@ -106,7 +107,8 @@ func (n *simNode) open() {
 	n.tb.Helper()
 	settings, err := n.kernel.Ethtool()
 	n.must(err)
-	n.reader = &Reader{fs: sysfs.New(n.root), links: n.kernel.Links(), rdma: n.kernel.RDMA(), settings: settings}
+	tree := sysfs.New(n.root)
+	n.reader = &Reader{fs: tree, node: node.Running(tree), links: n.kernel.Links(), rdma: n.kernel.RDMA(), settings: settings}
 	n.tb.Cleanup(func() {
 		if err := n.reader.Close(); err != nil {
 			n.tb.Error(err)
@@ -131,7 +133,14 @@ func (n *simNode) mkdir(name string) {
 func (n *simNode) write(name, value string) {
 	n.tb.Helper()
 	n.mkdir(filepath.Dir(name))
-	n.must(os.WriteFile(n.file(name), []byte(value+"\n"), 0o644))
+	n.put(name, value)
+}
+
+// put writes a file in one go: an attribute is never empty for a moment.
+func (n *simNode) put(name, value string) {
+	n.tb.Helper()
+	n.must(os.WriteFile(n.file("new"), []byte(value+"\n"), 0o644))
+	n.must(os.Rename(n.file("new"), n.file(name)))
 }
 
 // writeAll writes the attributes of one directory.
@@ -139,7 +148,7 @@ func (n *simNode) writeAll(dir string, attributes map[string]string) {
 	n.tb.Helper()
 	n.mkdir(dir)
 	for name, value := range attributes {
-		n.must(os.WriteFile(n.file(dir+"/"+name), []byte(value+"\n"), 0o644))
+		n.put(dir+"/"+name, value)
 	}
 }
 
@@ -267,128 +276,6 @@ func (n *simNode) unbind(f *simFunction) Changes {
 	f.isBound = false
 	n.remove("sys/" + f.path + "/driver")
 	return changed
-}
-
-// appear brings the RDMA device and the netdev of a function into our
-// namespace.
-func (n *simNode) appear(f *simFunction) Changes {
-	n.tb.Helper()
-	f.isHere = true
-	n.addNetdev(f)
-	n.addRDMA(f)
-	n.addChars(f)
-	n.setGID(f, 0, "fe80:0000:0000:0000:0e42:a1ff:fe65:1234", "IB/RoCE v1", f.netdev)
-	n.setGID(f, 1, "fe80:0000:0000:0000:0e42:a1ff:fe65:1234", "RoCE v2", f.netdev)
-	changed := linkChange(f.link)
-	changed.merge(pathChange(f.path + "/net/" + f.netdev))
-	changed.merge(pathChange(f.path + "/infiniband/" + f.rdma))
-	return changed
-}
-
-// vanish takes them to another one, where they are not found.
-func (n *simNode) vanish(f *simFunction) Changes {
-	n.tb.Helper()
-	changed := linkChange(f.link)
-	changed.merge(pathChange(f.path + "/infiniband/" + f.rdma))
-	f.isHere = false
-	for _, class := range []struct{ name, device string }{{"net", f.netdev}, {"infiniband", f.rdma}} {
-		n.remove("sys/" + f.path + "/" + class.name)
-		n.remove("sys/class/" + class.name + "/" + class.device)
-	}
-	f.gids = map[int]simGID{}
-	n.kernel.Change(func(k *fakekernel.Facts) {
-		k.RDMA = slices.DeleteFunc(k.RDMA, func(d rdmanl.Device) bool { return d.Index == f.device })
-		k.Links = slices.DeleteFunc(k.Links, func(l rtnl.Link) bool { return l.Index == f.link })
-		k.Addresses = slices.DeleteFunc(k.Addresses, func(a rtnl.Address) bool { return a.LinkIndex == f.link })
-		delete(k.Settings, f.link)
-	})
-	n.removeChars(f) // and makes new ones, which belong to no namespace
-	n.addChars(f)
-	return changed
-}
-
-// move takes the devices of a function away, or brings them back.
-func (n *simNode) move(f *simFunction) Changes {
-	n.tb.Helper()
-	if f.isHere {
-		return n.vanish(f)
-	}
-	n.removeChars(f)
-	return n.appear(f)
-}
-
-func (n *simNode) addNetdev(f *simFunction) {
-	n.tb.Helper()
-	dir := "sys/" + f.path + "/net/" + f.netdev
-	n.writeAll(dir, map[string]string{
-		"ifindex": strconv.Itoa(f.link), "dev_port": "0", "type": "1", "address": "0c:42:a1:65:12:34",
-		"operstate": "up", "carrier": "1", "mtu": "9000", "speed": "400000", "phys_port_name": "p0", "phys_switch_id": "",
-	})
-	n.link(dir+"/device", "sys/"+f.path)
-	n.link("sys/class/net/"+f.netdev, dir)
-	n.kernel.Change(func(k *fakekernel.Facts) {
-		k.Links = append(k.Links, rtnl.Link{
-			Index: f.link, Name: f.netdev, Type: 1, Address: "0c:42:a1:65:12:34", Up: true, Running: true, OperState: "up",
-			MTU: 9000, MaxMTU: 9978, ParentBus: "pci", ParentDev: f.id,
-		})
-		slices.SortFunc(k.Links, func(a, b rtnl.Link) int { return a.Index - b.Index })
-		k.Settings[f.link] = ethtool.LinkSettings{SpeedMegabits: 400000, MaxSpeedMegabits: 400000, Duplex: "full", LinkDetected: new(true)}
-	})
-}
-
-func (n *simNode) addRDMA(f *simFunction) {
-	n.tb.Helper()
-	dir := "sys/" + f.path + "/infiniband/" + f.rdma
-	n.writeAll(dir, map[string]string{
-		"node_type": "1: CA", "node_guid": "0c42:a103:0065:1234", "sys_image_guid": "0c42:a103:0065:1234",
-		"fw_ver": "28.39.1002", "board_id": "MT_0000000838", "hca_type": "MT4129",
-	})
-	n.writeAll(dir+"/ports/1", map[string]string{
-		"link_layer": Ethernet, "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "400 Gb/sec (4X NDR)", "lid": "0x0", "sm_lid": "0x0",
-	})
-	table := map[string]string{}
-	for i := range f.gidLen {
-		table[strconv.Itoa(i)] = "0000:0000:0000:0000:0000:0000:0000:0000"
-	}
-	n.writeAll(dir+"/ports/1/gids", table)
-	n.link(dir+"/device", "sys/"+f.path)
-	n.link("sys/class/infiniband/"+f.rdma, dir)
-	n.kernel.Change(func(k *fakekernel.Facts) {
-		k.RDMA = append(k.RDMA, rdmanl.Device{
-			Index: f.device, Name: f.rdma, NodeType: "ca", NodeGUID: "0c42:a103:0065:1234", SysImageGUID: "0c42:a103:0065:1234",
-			Firmware: "28.39.1002", Protocol: "roce", PortCount: 1,
-			Ports: []rdmanl.Port{{
-				DeviceIndex: f.device, DeviceName: f.rdma, Number: 1, State: "ACTIVE", PhysState: "LINK_UP", NetdevIndex: f.link, NetdevName: f.netdev,
-			}},
-		})
-		slices.SortFunc(k.RDMA, func(a, b rdmanl.Device) int { return int(a.Index) - int(b.Index) })
-	})
-}
-
-func (n *simNode) addChars(f *simFunction) {
-	n.tb.Helper()
-	f.char = n.chars
-	n.chars++
-	for class, name := range map[string]string{"infiniband_verbs": "uverbs", "infiniband_mad": "umad"} {
-		name += strconv.Itoa(f.char)
-		dir := "sys/" + f.path + "/" + class + "/" + name
-		n.writeAll(dir, map[string]string{"dev": fmt.Sprintf("231:%d", f.char), "ibdev": f.rdma})
-		if class == "infiniband_mad" {
-			n.write(dir+"/port", "1")
-		}
-		n.link("sys/class/"+class+"/"+name, dir)
-		n.write("dev/infiniband/"+name, "")
-	}
-}
-
-func (n *simNode) removeChars(f *simFunction) {
-	n.tb.Helper()
-	for class, name := range map[string]string{"infiniband_verbs": "uverbs", "infiniband_mad": "umad"} {
-		name += strconv.Itoa(f.char)
-		n.remove("sys/" + f.path + "/" + class)
-		n.remove("sys/class/" + class + "/" + name)
-		n.remove("dev/infiniband/" + name)
-	}
 }
 
 // setGID sets an entry of a GID table.

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -34,32 +35,29 @@ const refresh = time.Minute
 // is safe for concurrent use.
 type Watcher struct {
 	read    func(prev *Facts, changed Changes) *Facts
-	hasRDMA func() bool
+	listen  func() (*listener, error)
 	options Options
+	heard   heard
 
 	current atomic.Pointer[Snapshot]
 	mu      sync.Mutex
 	changed chan struct{}
 }
 
-// NewWatcher returns a Watcher that reads the node with r. It has no snapshot
+// NewWatcher returns a Watcher of the node that r reads. It has no snapshot
 // until Run has made the first.
 func NewWatcher(r *Reader, options Options) *Watcher {
-	w := newWatcher(r.Read, options)
-	w.hasRDMA = func() bool {
+	return newWatcher(r.Read, func() (*listener, error) {
+		if r.node == nil {
+			return nil, errors.New("a copy of a node does not change")
+		}
 		loaded, _ := r.hasRDMA() // the error is among the problems of each snapshot
-		return loaded
-	}
-	return w
+		return listen(r.node, loaded)
+	}, options)
 }
 
-func newWatcher(read func(*Facts, Changes) *Facts, options Options) *Watcher {
-	return &Watcher{
-		read:    read,
-		hasRDMA: func() bool { return false },
-		options: options,
-		changed: make(chan struct{}),
-	}
+func newWatcher(read func(*Facts, Changes) *Facts, listen func() (*listener, error), options Options) *Watcher {
+	return &Watcher{read: read, listen: listen, options: options, changed: make(chan struct{})}
 }
 
 // Snapshot returns the newest snapshot, or nil before the first.
@@ -79,9 +77,13 @@ func (w *Watcher) Changed() <-chan struct{} {
 // kernel's events cannot be had: that needs no privilege, only the network
 // namespace whose devices are watched.
 func (w *Watcher) Run(ctx context.Context) error {
-	l, err := listen(w.hasRDMA())
+	l, err := w.listen()
 	if err != nil {
 		return err
+	}
+	if l.rdma != nil {
+		w.heard.begin()
+		l.heard = w.heard.count
 	}
 	events := make(chan Changes)
 	group, ctx := errgroup.WithContext(ctx)

@@ -61,7 +61,7 @@ func rdmaNames(s *Snapshot) []string {
 // watched runs a Watcher of a node until the test ends.
 func watched(t *testing.T, n *fakeNode, events chan Changes) *Watcher {
 	t.Helper()
-	w := newWatcher(n.read, Options{})
+	w := newWatcher(n.read, nil, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.run(ctx, events) }()
