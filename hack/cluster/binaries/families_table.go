@@ -1,0 +1,98 @@
+package binaries
+
+import "strings"
+
+// allFamilies is the order in which they are made.
+var allFamilies = []Family{Debian, CNI, Etcd, Containerd, Kubernetes}
+
+// source is what is compiled of a family's module, and what programs are told
+// of their own version: packages built as part of another module cannot know.
+type source struct {
+	programs map[string]compiled
+	stamps   []stamp
+	space    int64 // that sources, compiled packages and programs take, in bytes
+}
+
+// compiled is a program's package, and the module whose version is its own.
+type compiled struct {
+	pkg, module string
+}
+
+// stamp is a variable that says a version when asked with --version.
+type stamp struct {
+	variable string
+	module   string              // whose version is meant
+	text     func(string) string // what of it
+}
+
+// The modules that programs come from.
+const (
+	cni         = "github.com/containernetworking/cni"
+	plugins     = "github.com/containernetworking/plugins"
+	etcd        = "go.etcd.io/etcd/server/v3"
+	containerd  = "github.com/containerd/containerd/v2"
+	kubernetes  = "k8s.io/kubernetes"
+	coreDNS     = "github.com/coredns/coredns"
+	helm        = "helm.sh/helm/v4"
+	kubeVersion = "k8s.io/component-base/version." // a package
+)
+
+// modules is by family; its go.mod is in the directory of that name.
+var modules = map[Family]source{
+	CNI: {
+		space: 150e6,
+		programs: map[string]compiled{
+			"bridge":     {plugins + "/plugins/main/bridge", plugins},
+			"host-local": {plugins + "/plugins/ipam/host-local", plugins},
+			"loopback":   {plugins + "/plugins/main/loopback", plugins},
+			"macvlan":    {plugins + "/plugins/main/macvlan", plugins},
+			"portmap":    {plugins + "/plugins/meta/portmap", plugins},
+			"cnitool":    {cni + "/cnitool", cni},
+		},
+		stamps: []stamp{{plugins + "/pkg/utils/buildversion.BuildVersion", plugins, whole}},
+	},
+	Etcd: {
+		space:    600e6,
+		programs: map[string]compiled{"etcd": {etcd, etcd}},
+	},
+	Containerd: {
+		space: 1200e6,
+		programs: map[string]compiled{
+			"containerd":              {containerd + "/cmd/containerd", containerd},
+			"containerd-shim-runc-v2": {containerd + "/cmd/containerd-shim-runc-v2", containerd},
+			"ctr":                     {containerd + "/cmd/ctr", containerd},
+		},
+		stamps: []stamp{{containerd + "/version.Version", containerd, whole}},
+	},
+	Kubernetes: {
+		space: 5500e6,
+		programs: map[string]compiled{
+			"kube-apiserver":          {kubernetes + "/cmd/kube-apiserver", kubernetes},
+			"kube-controller-manager": {kubernetes + "/cmd/kube-controller-manager", kubernetes},
+			"kube-proxy":              {kubernetes + "/cmd/kube-proxy", kubernetes},
+			"kube-scheduler":          {kubernetes + "/cmd/kube-scheduler", kubernetes},
+			"kubectl":                 {kubernetes + "/cmd/kubectl", kubernetes},
+			"kubelet":                 {kubernetes + "/cmd/kubelet", kubernetes},
+			"helm":                    {helm + "/cmd/helm", helm},
+			"coredns":                 {"railhead/hack/cluster/binaries/kubernetes/coredns", coreDNS},
+		},
+		stamps: []stamp{
+			{kubeVersion + "gitVersion", kubernetes, whole},
+			{kubeVersion + "gitMajor", kubernetes, part(0)},
+			{kubeVersion + "gitMinor", kubernetes, part(1)},
+			{kubeVersion + "gitTreeState", kubernetes, func(string) string { return "clean" }},
+			{kubeVersion + "gitCommit", kubernetes, func(string) string { return "" }}, // a module does not tell
+			{helm + "/internal/version.version", helm, whole},
+		},
+	},
+}
+
+// whole is v1.36.3.
+func whole(version string) string { return version }
+
+// part is 1, 36 or 3 of v1.36.3.
+func part(i int) func(string) string {
+	return func(version string) string {
+		return strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)[i]
+	}
+}

@@ -1,0 +1,210 @@
+package box
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// driverEnv makes the test program a driver: what it holds is a machine.
+const driverEnv = "RAILHEAD_TEST_BOX_DRIVER"
+
+func TestMain(m *testing.M) {
+	Init()
+	if plan := os.Getenv(driverEnv); plan != "" {
+		drive(plan)
+	}
+	os.Exit(m.Run())
+}
+
+// drive starts a machine, says so, and waits to be killed.
+func drive(plan string) {
+	var b blueprint
+	err := json.Unmarshal([]byte(plan), &b)
+	if err == nil {
+		_, err = start(context.Background(), b.Spec, b.Sabotage)
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("started")
+	select {}
+}
+
+// testLimit ends what should not take a second.
+const testLimit = 30 * time.Second
+
+// newSpec is a machine for a test; nothing but logs may be left of it.
+func newSpec(t *testing.T, name string) Spec {
+	t.Helper()
+	requireRoot(t)
+	id := strings.Map(func(r rune) rune {
+		if r == '/' || r == ' ' {
+			return '-'
+		}
+		return r
+	}, t.Name())
+	path := fmt.Sprintf("railhead-boxtest-%d/%s/%s", os.Getpid(), id, name)
+	spec := Spec{Name: name + "-" + id, Hostname: name, Dir: filepath.Join(t.TempDir(), name), Cgroup: path}
+	t.Cleanup(func() { checkGone(t, spec) })
+	return spec
+}
+
+func requireRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal("machines of namespaces need root, in CI")
+	}
+	t.Skip("machines of namespaces need root: run the test as root")
+}
+
+// startBox starts a machine that is closed with the test.
+func startBox(t *testing.T, spec Spec) *Box {
+	t.Helper()
+	b, err := Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// sh runs a script in a machine and returns what it wrote to its stdout.
+func sh(t *testing.T, b *Box, script string) string {
+	t.Helper()
+	out, err := b.Output(t.Context(), "sh", "-c", script)
+	if err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// eventually waits for what the kernel does in its own time.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(testLimit); !holds(); {
+		if time.Now().After(limit) {
+			t.Fatalf("%s: still not so after %v", what, testLimit)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// checkGone finds processes, cgroups and mounts of a machine that has ended.
+func checkGone(t *testing.T, spec Spec) {
+	t.Helper()
+	if list := processes(t, spec.Name); len(list) > 0 {
+		t.Errorf("processes %v of %s are left", list, spec.Name)
+	}
+	if dirs := cgroups(t, spec.Cgroup); len(dirs) > 0 {
+		t.Errorf("cgroups %q are left", dirs)
+	}
+	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Error(err)
+	}
+	if mounts := mountsBelow(string(mountinfo), spec.Dir); len(mounts) > 0 {
+		t.Errorf("mounts %q are left", mounts)
+	}
+	if _, err := os.Lstat(spec.root()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("root %s is left (%v)", spec.root(), err)
+	}
+}
+
+// processes lists those that have a word on their command line.
+func processes(t *testing.T, word string) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file) // one that has ended has none
+		return err != nil || !slices.ContainsFunc(bytes.Split(text, []byte{0}), func(w []byte) bool { return string(w) == word })
+	})
+}
+
+// cgroups lists the directories of a cgroup.
+func cgroups(t *testing.T, path string) []string {
+	t.Helper()
+	dirs, err := filepath.Glob("/sys/fs/cgroup/*/" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("/sys/fs/cgroup/" + path); err == nil {
+		dirs = append(dirs, path)
+	}
+	return dirs
+}
+
+// namespaces are the machine's, as links in /proc show them.
+func namespaces(t *testing.T, pid int) []string {
+	t.Helper()
+	var list []string
+	for _, kind := range []string{"net", "uts", "ipc", "pid", "mnt", "cgroup"} {
+		id, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, id)
+	}
+	return list
+}
+
+// alive reports whether any process of the host is in one of the namespaces. A
+// dead one that nobody has waited for is in none but that of its number.
+func alive(t *testing.T, namespaces []string) bool {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/ns/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		id, err := os.Readlink(file)
+		return err == nil && !strings.HasPrefix(id, "pid:") && slices.Contains(namespaces, id)
+	})
+}
+
+// TestNamespaces wants all six to be other ones than the host's, and the same
+// for the programs of a machine.
+func TestNamespaces(t *testing.T) {
+	b := startBox(t, newSpec(t, "node1"))
+	own, ours := namespaces(t, b.PID()), namespaces(t, os.Getpid())
+	for i := range own {
+		if own[i] == ours[i] {
+			t.Errorf("namespace %s is the host's", own[i])
+		}
+	}
+	got := strings.Fields(sh(t, b, `for n in net uts ipc pid mnt cgroup; do readlink /proc/self/ns/$n; done`))
+	if !slices.Equal(got, own) {
+		t.Errorf("namespaces of a program %q, of the machine %q", got, own)
+	}
+	ns, err := b.NetNS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ns.Close()
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(ns.Fd()), &stat); err != nil || fmt.Sprintf("net:[%d]", stat.Ino) != own[0] {
+		t.Errorf("NetNS is %d (%v), want %s", stat.Ino, err, own[0])
+	}
+}

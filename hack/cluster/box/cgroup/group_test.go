@@ -1,0 +1,205 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// suicideEnv makes the test program enter the cgroup that it holds, and try to
+// kill everybody there.
+const suicideEnv = "RAILHEAD_TEST_CGROUP"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(suicideEnv); path != "" {
+		fmt.Print(suicide(path))
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func suicide(path string) error {
+	g, err := New(path)
+	if err != nil {
+		return err
+	}
+	if err := g.Join(); err != nil {
+		return err
+	}
+	return g.Kill()
+}
+
+// newGroup names a cgroup for a test, below one that is shared by all.
+func newGroup(t *testing.T, name string) *Group {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatal("cgroups need root, in CI")
+		}
+		t.Skip("cgroups need root: run the test as root")
+	}
+	g, err := New(fmt.Sprintf("railhead-cgrouptest-%d/%s/%s", os.Getpid(), t.Name(), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, h := range g.Hierarchies {
+			top, _, _ := strings.Cut(g.Path, "/")
+			if _, err := os.Stat(filepath.Join(h.Dir, top)); err == nil {
+				t.Errorf("%s of %s is left", top, h.Dir)
+			}
+		}
+	})
+	return g
+}
+
+func TestMakeRemove(t *testing.T) {
+	g := newGroup(t, "node1")
+	if err := g.Remove(); err != nil {
+		t.Errorf("nothing there: %v", err)
+	}
+	if err := g.Make(); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range g.Hierarchies {
+		dir := filepath.Join(h.Dir, g.Path)
+		if err := os.MkdirAll(filepath.Join(dir, "a/b"), 0o755); err != nil {
+			t.Error(err)
+		}
+		if h.has("cpuset") {
+			for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+				if text, err := os.ReadFile(filepath.Join(dir, file)); err != nil || strings.TrimSpace(string(text)) == "" {
+					t.Errorf("%s is %q (%v), want that of the parent", file, text, err)
+				}
+			}
+		}
+		if h.V2 {
+			if text, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers")); err != nil || !strings.Contains(string(text), "memory") {
+				t.Errorf("controllers %q (%v), want memory", text, err)
+			}
+		}
+	}
+	if err := g.Make(); err != nil { // over what is left of another
+		t.Fatal(err)
+	}
+	for _, h := range g.Hierarchies {
+		if _, err := os.Stat(filepath.Join(h.Dir, g.Path, "a")); err == nil {
+			t.Errorf("%s: what was there before is still there", h.Dir)
+		}
+	}
+	if err := g.Remove(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestParents wants groups that come and go at the same time not to take their
+// parents from each other, and to be of use: a cpuset whose parent was made
+// anew meanwhile would have no processors and take no process.
+func TestParents(t *testing.T) {
+	var wg sync.WaitGroup
+	for i := range 4 {
+		g := newGroup(t, "node"+strconv.Itoa(i))
+		wg.Go(func() {
+			for range 25 {
+				if err := g.Make(); err != nil {
+					t.Error(err)
+				}
+				checkCPUs(t, g)
+				if err := g.Remove(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// checkCPUs wants a cgroup to have processors.
+func checkCPUs(t *testing.T, g *Group) {
+	t.Helper()
+	for _, h := range g.Hierarchies {
+		if !h.has("cpuset") {
+			continue
+		}
+		file := filepath.Join(h.Dir, g.Path, "cpuset.cpus")
+		if text, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(text)) == "" {
+			t.Errorf("%s is %q (%v), want that of the parent", file, text, err)
+		}
+	}
+}
+
+// TestKill wants processes to keep a cgroup from being removed until they are
+// killed, which is all that happens to them.
+func TestKill(t *testing.T) {
+	g := newGroup(t, "node1")
+	if err := g.Make(); err != nil {
+		t.Fatal(err)
+	}
+	var sleeping []*exec.Cmd
+	for range 3 {
+		cmd := exec.CommandContext(t.Context(), "sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		sleeping = append(sleeping, cmd)
+	}
+	inside, outside := sleeping[:2], sleeping[2]
+	for _, h := range g.Hierarchies {
+		child := filepath.Join(h.Dir, g.Path, "child")
+		if err := h.make(g.Path + "/child"); err != nil {
+			t.Fatal(err)
+		}
+		for i, dir := range []string{filepath.Dir(child), child} {
+			if h.V2 {
+				dir = child // only leaves have processes
+			}
+			if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(inside[i].Process.Pid)), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	pid := strconv.Itoa(inside[0].Process.Pid)
+	if err := g.Remove(); err == nil || !strings.Contains(err.Error(), pid) {
+		t.Errorf("remove: %v, want an error that names process %s", err, pid)
+	}
+	if err := g.Make(); err == nil {
+		t.Error("make over a living cgroup: no error")
+	}
+	if err := g.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range inside {
+		if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
+			t.Errorf("process %d: %v, want killed", cmd.Process.Pid, err)
+		}
+	}
+	if err := outside.Process.Kill(); err != nil { // it has not been waited for, so it must be alive
+		t.Errorf("process outside: %v", err)
+	}
+	_ = outside.Wait()
+	if err := g.Remove(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKillCaller wants nobody to kill themselves by mistake.
+func TestKillCaller(t *testing.T) {
+	g := newGroup(t, "node1")
+	if err := g.Make(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), suicideEnv+"="+g.Path)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "the caller itself") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if err := g.Remove(); err != nil {
+		t.Error(err)
+	}
+}

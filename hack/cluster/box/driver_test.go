@@ -1,0 +1,108 @@
+package box
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// startDriver runs this program as a driver of one machine.
+func startDriver(t *testing.T, spec Spec, sabotage sabotage) (*exec.Cmd, *bufio.Reader) {
+	t.Helper()
+	plan, err := json.Marshal(blueprint{Spec: spec, Sabotage: sabotage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), driverEnv+"="+string(plan))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, bufio.NewReader(out)
+}
+
+// killDriver kills a driver and wants all of its machine to end by itself;
+// then it clears up what cannot: cgroups and the root.
+func killDriver(t *testing.T, driver *exec.Cmd, spec Spec) {
+	t.Helper()
+	if err := driver.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = driver.Wait()
+	eventually(t, "no process is left", func() bool { return len(processes(t, spec.Name)) == 0 })
+	if err := Sweep(filepath.Dir(spec.Cgroup)); err != nil {
+		t.Error(err)
+	}
+	if err := removeRoot(spec.root()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDriverKilled kills the driver at each step of a start.
+func TestDriverKilled(t *testing.T) {
+	for _, name := range allSteps() {
+		t.Run(name, func(t *testing.T) {
+			spec := newSpec(t, "node1")
+			driver, _ := startDriver(t, spec, sabotage{Step: name, How: breakHang})
+			awaitHang(t, spec)
+			killDriver(t, driver, spec)
+		})
+	}
+}
+
+// TestDriverKilledAnywhere kills the driver at times that fall between steps,
+// before its first and after its last.
+func TestDriverKilledAnywhere(t *testing.T) {
+	for ms := 0; ms < 90; ms += 6 {
+		spec := newSpec(t, fmt.Sprintf("node%d", ms))
+		driver, _ := startDriver(t, spec, sabotage{})
+		<-time.After(time.Duration(ms) * time.Millisecond)
+		killDriver(t, driver, spec)
+	}
+}
+
+// TestDriverKilledLater wants a machine with services to end with its driver.
+func TestDriverKilledLater(t *testing.T) {
+	spec := newSpec(t, "node1")
+	driver, out := startDriver(t, spec, sabotage{})
+	if line, err := out.ReadString('\n'); line != "started\n" {
+		t.Fatalf("driver says %q (%v)", line, err)
+	}
+	pid := initOf(t, spec)
+	own := namespaces(t, pid)
+	// Something that takes no notice of its parent, in the namespaces only.
+	lost := exec.CommandContext(t.Context(), "nsenter", "-t", itoa(pid), "-a", "setsid", "sleep", "1000")
+	if err := lost.Start(); err != nil {
+		t.Fatal(err)
+	}
+	killDriver(t, driver, spec)
+	_ = lost.Wait()
+	eventually(t, "no process is in its namespaces", func() bool { return !alive(t, own) })
+}
+
+// initOf finds the first process of a machine.
+func initOf(t *testing.T, spec Spec) int {
+	t.Helper()
+	files := processes(t, programName)
+	files = slices.DeleteFunc(files, func(f string) bool { return !slices.Contains(processes(t, spec.Name), f) })
+	if len(files) != 1 {
+		t.Fatalf("first processes of %s: %v", spec.Name, files)
+	}
+	pid, err := strconv.Atoi(filepath.Base(filepath.Dir(files[0])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}

@@ -1,0 +1,80 @@
+package fabric
+
+import (
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"railhead/hack/cluster/plan"
+)
+
+// State is how a cable is, as the fabric sees it.
+type State struct {
+	Link          plan.Link
+	Connected     bool   // it is plugged into its bridge
+	Cut           bool   // by [Fabric.Cut]
+	Carrier       bool   // both ends are up
+	BitsPerSecond uint64 // limited to; 0: not limited
+}
+
+// States tells how all planned cables are, in the plan's order.
+func (f *Fabric) States() ([]State, error) {
+	var states []State
+	err := f.in(plan.Fabric, func(m machine) error {
+		ports, err := m.ports()
+		if err != nil {
+			return err
+		}
+		for _, n := range f.plan.Nodes {
+			for _, l := range f.plan.Links(n) {
+				state := ports[l.Port]
+				state.Link = l
+				states = append(states, state)
+			}
+		}
+		return nil
+	})
+	return states, err
+}
+
+// ports tells of all links that are in a bridge, by name.
+func (m machine) ports() (map[string]State, error) {
+	links, err := m.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("list links: %w", err)
+	}
+	rates, err := m.rates()
+	if err != nil {
+		return nil, err
+	}
+	ports := map[string]State{}
+	for _, link := range links {
+		a := link.Attrs()
+		if a.MasterIndex == 0 {
+			continue
+		}
+		ports[a.Name] = State{
+			Connected:     true,
+			Cut:           a.RawFlags&unix.IFF_UP == 0,
+			Carrier:       a.RawFlags&unix.IFF_LOWER_UP != 0,
+			BitsPerSecond: rates[a.Index],
+		}
+	}
+	return ports, nil
+}
+
+// rates are the limits of links, by their index, in bits a second.
+func (m machine) rates() (map[int]uint64, error) {
+	disciplines, err := m.QdiscList(nil)
+	if err != nil {
+		return nil, fmt.Errorf("list queueing disciplines: %w", err)
+	}
+	rates := map[int]uint64{}
+	for _, d := range disciplines {
+		if tbf, ok := d.(*netlink.Tbf); ok {
+			rates[tbf.LinkIndex] = tbf.Rate * 8
+		}
+	}
+	return rates, nil
+}

@@ -1,0 +1,37 @@
+// Command probe is what tests of a local cluster run in pods: it asks HTTP, TCP
+// and UDP servers, is one, and is an admission webhook. Each verb prints one
+// line about what it got and fails when it got nothing.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := rootCommand().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "probe: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func rootCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "probe",
+		Short:         "Ask servers, or be one, in tests of a cluster",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(getCommand(), echoCommand("tcp"), echoCommand("udp"), serveCommand(), webhookCommand())
+	return cmd
+}

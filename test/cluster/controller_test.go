@@ -1,0 +1,141 @@
+package cluster
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"railhead/hack/cluster/image"
+)
+
+const (
+	root       = "../.."
+	acceptance = root + "/test/api/testdata/acceptance"
+)
+
+// TestController installs the controller as operators do, with the rights and
+// the Service of its manifest, and wants networks to come out of what users
+// write, pods to be given them, pods to start without it, and nothing to stay.
+func TestController(t *testing.T) {
+	c := Require(t)
+	c.install(t)
+	ns := c.Namespace(t)
+	c.Kubectl(t, "create", "namespace", "spiderpool")
+	c.after(t, "delete", "namespace", "spiderpool")
+
+	c.Kubectl(t, "apply", "-f", acceptance+"/ai-cluster-macvlan/network.yaml")
+	c.Kubectl(t, "apply", "-f", acceptance+"/inject/network.yaml")
+	c.after(t, "delete", "spiderippools", "--all")
+	c.Kubectl(t, "wait", "-n", "spiderpool", "--for=condition=Ready", "--timeout", Patience.String(), "spidermultusconfigs", "--all")
+	c.Kubectl(t, "wait", "--for=condition=Ready", "--timeout", Patience.String(), "spiderippools", "--all")
+	nads := strings.Fields(c.Kubectl(t, "get", "network-attachment-definitions", "-n", "spiderpool", "-o", "jsonpath={.items[*].metadata.name}"))
+	if len(nads) != 16 {
+		t.Errorf("%d NetworkAttachmentDefinitions, want 16: %v", len(nads), nads)
+	}
+	if out, err := c.TryKubectl(t, "", "patch", "spiderippool", "gpu1-net11", "--type=merge", "-p", `{"spec":{"gatway":"172.16.11.1"}}`); err == nil || !strings.Contains(err.Error(), `"gateway"`) {
+		t.Errorf("an unknown field: %s%v, want it refused with the name that is meant", out, err)
+	}
+
+	injects(t, c, ns)
+
+	c.Kubectl(t, "scale", "-n", "railhead-system", "deployment/railhead-controller", "--replicas=0")
+	c.Kubectl(t, "wait", "-n", "railhead-system", "--for=delete", "pod", "-l", "app.kubernetes.io/name=railhead-controller", "--timeout", Patience.String())
+	c.Apply(t, ns, web(2))
+	c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/web", "--timeout", Patience.String())
+	if _, err := c.TryKubectl(t, asking, "create", "-n", ns, "-f", "-"); err == nil {
+		t.Error("a pod that asks for networks is created though nobody can give it any")
+	}
+	c.Kubectl(t, "scale", "-n", "railhead-system", "deployment/railhead-controller", "--replicas=2")
+	c.Kubectl(t, "rollout", "status", "-n", "railhead-system", "deployment/railhead-controller", "--timeout", Patience.String())
+}
+
+// asking is a pod that asks for networks.
+const asking = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: asks
+  annotations: {cni.spidernet.io/rdma-resource-inject: rdma-network}
+spec:
+  containers:
+  - {name: main, image: "` + image.Tools + `", command: [sleep, infinity]}
+`
+
+// injects wants a Deployment's pods to have the networks and resources of the
+// printed example, which no node has yet.
+func injects(t *testing.T, c *Cluster, ns string) {
+	t.Helper()
+	c.Kubectl(t, "apply", "-n", ns, "-f", acceptance+"/inject/workload.yaml")
+	var pod corev1.Pod
+	Eventually(t, func() string {
+		pods, err := c.Client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{LabelSelector: "app=ai-app"})
+		if err != nil {
+			return err.Error()
+		}
+		if len(pods.Items) == 0 {
+			return "a pod of ai-app; events:\n" + c.Kubectl(t, "get", "events", "-n", ns)
+		}
+		pod = pods.Items[0]
+		return ""
+	})
+	var networks []struct{ Name, Namespace string }
+	if err := json.Unmarshal([]byte(pod.Annotations["k8s.v1.cni.cncf.io/networks"]), &networks); err != nil {
+		t.Errorf("networks %q: %v", pod.Annotations["k8s.v1.cni.cncf.io/networks"], err)
+	}
+	var resources, want []string
+	for _, name := range slices.Sorted(maps.Keys(pod.Spec.Containers[0].Resources.Limits)) {
+		resources = append(resources, string(name))
+	}
+	for _, rail := range "12345678" {
+		want = append(want, "spidernet.io/gpu"+string(rail)+"rdma")
+	}
+	if diff := cmp.Diff(want, resources); diff != "" || len(networks) != 8 {
+		t.Errorf("%d networks, want 8; limits (-want +got):\n%s", len(networks), diff)
+	}
+}
+
+// install applies the manifest for pods of this checkout, with injection on, and
+// wants its end to leave nothing that asks it for admission.
+func (c *Cluster) install(t *testing.T) {
+	t.Helper()
+	crds := filepath.Join(root, "charts/railhead/crds")
+	c.Kubectl(t, "apply", "--server-side", "-f", crds)
+	c.after(t, "delete", "-f", crds)
+	manifest, err := os.ReadFile(filepath.Join(root, "deploy/railhead-controller.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := filepath.Join(t.TempDir(), "controller.yaml")
+	edit := strings.NewReplacer("railhead:latest", image.Railhead, "      enabled: false", "      enabled: true")
+	if err := os.WriteFile(edited, []byte(edit.Replace(string(manifest))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if out, err := c.tryAfter("wait", "--for=delete", "mutatingwebhookconfiguration/railhead", "validatingwebhookconfiguration/railhead"); err != nil {
+			t.Errorf("webhook configurations stay: %s%v", out, err)
+		}
+	})
+	namespace := filepath.Join(root, "deploy/namespace.yaml")
+	c.Kubectl(t, "apply", "--server-side", "-f", namespace, "-f", edited)
+	c.after(t, "delete", "-f", edited, "-f", namespace)
+	c.Kubectl(t, "rollout", "status", "-n", "railhead-system", "deployment/railhead-controller", "--timeout", Patience.String())
+	c.Kubectl(t, "wait", "--for=create", "mutatingwebhookconfiguration/railhead", "validatingwebhookconfiguration/railhead", "--timeout", Patience.String())
+}
+
+// after runs kubectl when the test has ended.
+func (c *Cluster) after(t *testing.T, args ...string) {
+	t.Helper()
+	t.Cleanup(func() {
+		if out, err := c.tryAfter(args...); err != nil {
+			t.Errorf("%s: %s%v", strings.Join(args, " "), out, err)
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"railhead/hack/cluster/driver"
+	"railhead/hack/cluster/plan"
+)
+
+// TestComponents breaks components in each way and wants the pods of the node
+// to live on, and everything to work again.
+func TestComponents(t *testing.T) {
+	c := Require(t)
+	ns := c.Namespace(t)
+	c.sleeps(t, ns, "lives", "node1", false)
+	began := c.Kubectl(t, "get", "pod", "lives", "-n", ns, "-o", "jsonpath={.status.containerStatuses[0].containerID}")
+
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(c.Kill("node1", "kubelet"))
+	must(c.Kill("node1", "containerd"))
+	must(c.Restart(t.Context(), "node1", "kubelet"))
+	c.answers(t, ns, "lives")
+	must(c.Pause("node1", "kubelet"))
+	if state := c.state(t, "node1", "kubelet"); state != "paused" {
+		t.Errorf("the kubelet is %s, want it paused", state)
+	}
+	must(c.Resume("node1", "kubelet"))
+	must(c.Stop(plan.Fabric, "kube-scheduler"))
+	if state := c.state(t, plan.Fabric, "kube-scheduler"); state != "stopped" {
+		t.Errorf("the scheduler is %s, want it stopped", state)
+	}
+	must(c.Restart(t.Context(), plan.Fabric, "kube-scheduler"))
+	must(c.Restart(t.Context(), plan.Fabric, "etcd"))
+	must(c.Restart(t.Context(), plan.Fabric, "kube-apiserver"))
+	c.answers(t, ns, "lives")
+	after := c.Kubectl(t, "get", "pod", "lives", "-n", ns, "-o", "jsonpath={.status.containerStatuses[0].containerID}")
+	if after != began {
+		t.Errorf("the container is %s, and was %s before", after, began)
+	}
+	if err := c.Kill("node1", "nothing"); err == nil || !strings.Contains(err.Error(), "kubelet") {
+		t.Errorf("kill of what is not there: %v, want an error that says what is", err)
+	}
+	if err := c.Kill("node9", "kubelet"); err == nil || !strings.Contains(err.Error(), "node1") {
+		t.Errorf("kill on a machine that is not there: %v, want an error that says which are", err)
+	}
+}
+
+// answers waits until a command can be run in a pod.
+func (c *Cluster) answers(t *testing.T, ns, pod string) {
+	t.Helper()
+	Eventually(t, func() string {
+		out, err := c.TryKubectl(t, "", "exec", "-n", ns, pod, "--", "true")
+		if err != nil {
+			return out + err.Error()
+		}
+		return ""
+	})
+}
+
+// state is that of a component.
+func (c *Cluster) state(t *testing.T, machine, component string) string {
+	t.Helper()
+	for _, m := range c.machines(t) {
+		for _, s := range m.Services {
+			if m.Name == machine && s.Name == component {
+				return string(s.State)
+			}
+		}
+	}
+	t.Fatalf("%s has no %s", machine, component)
+	return ""
+}
+
+// machines are all machines as the cluster tells of them, the fabric first.
+func (c *Cluster) machines(t *testing.T) []driver.Machine {
+	t.Helper()
+	s, err := c.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Machines
+}
+
+// TestReboot takes a node's power away and wants it back with the same pods.
+func TestReboot(t *testing.T) {
+	c := Require(t)
+	ns := c.Namespace(t)
+	c.Apply(t, ns, web(4))
+	c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/web", "--timeout", Patience.String())
+	boot := func() string {
+		return c.Kubectl(t, "get", "node", "node2", "-o", "jsonpath={.status.nodeInfo.bootID}")
+	}
+	before := boot()
+	if err := c.Reboot(t.Context(), "node2"); err != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, func() string {
+		if boot() == before {
+			return "another boot of node2"
+		}
+		return ""
+	})
+	c.Kubectl(t, "wait", "node/node2", "--for=condition=Ready", "--timeout", Patience.String())
+	Eventually(t, func() string { // all pods answer, on the node that was away too
+		for _, p := range pods(t, c, ns, "app=web") {
+			if out, err := c.TryKubectl(t, "", "exec", "-n", ns, p.name, "--", "true"); err != nil {
+				return p.name + ": " + out
+			}
+		}
+		return missing("pods", fmt.Sprint(len(pods(t, c, ns, "app=web"))), "4")
+	})
+}
+
+// TestRail cuts and limits a rail and wants the node to see it.
+func TestRail(t *testing.T) {
+	c := Require(t)
+	ns := c.Namespace(t)
+	c.sleeps(t, ns, "on-node1", "node1", true)
+	const rail = "enp13s0f0np0"
+	ping := func() { c.Exec(t, ns, "on-node1", "ping", "-c", "1", "-W", "5", "-I", rail, "172.16.13.202") }
+	carrier := func() string {
+		return strings.TrimSpace(c.OnNode(t, "node1", "cat", "/sys/class/net/"+rail+"/carrier"))
+	}
+	ping()
+	if err := c.Cut("node1", "2"); err != nil { // its number, as its netdev, names a rail
+		t.Fatal(err)
+	}
+	Eventually(t, func() string { return missing("carrier of a rail that is cut", carrier(), "0") })
+	if faults := c.machines(t)[1].Faults; len(faults) != 1 || !strings.Contains(faults[0], rail) {
+		t.Errorf("the status tells faults %q, want one of %s", faults, rail)
+	}
+	if err := c.Mend("node1", rail); err != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, func() string { return missing("carrier of a rail that is mended", carrier(), "1") })
+	ping()
+
+	if err := c.Limit("node1", rail, "20M"); err != nil {
+		t.Fatal(err)
+	}
+	if out := c.Exec(t, ns, "on-node1", "tc", "qdisc", "show", "dev", rail); !strings.Contains(out, "tbf") || !strings.Contains(out, "20Mbit") {
+		t.Errorf("queue of a limited rail: %s, want a token bucket of 20 Mbit/s", out)
+	}
+	if err := c.Mend("node1", rail); err != nil {
+		t.Fatal(err)
+	}
+	if faults := c.machines(t)[1].Faults; len(faults) != 0 {
+		t.Errorf("faults %q after all was mended", faults)
+	}
+	if err := c.Cut("node1", "enp99s0f0np0"); err == nil || !strings.Contains(err.Error(), "enp11s0f0np0") {
+		t.Errorf("cut of a link that is not there: %v, want an error that says which are", err)
+	}
+}
+
+// TestDisk fills a node's disk and wants programs there to be told, and the
+// host's to be as it was.
+func TestDisk(t *testing.T) {
+	c := Require(t)
+	if err := c.Fill("node2"); err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	out, err := c.try(ctx, "node2", "dd", "if=/dev/zero", "of=/var/lib/railhead-test", "bs=4096", "count=1")
+	if err == nil || !strings.Contains(out, "No space left") {
+		t.Errorf("writing on a full disk: %v: %s, want it refused", err, out)
+	}
+	if out, err := c.try(ctx, "node1", "dd", "if=/dev/zero", "of=/var/lib/railhead-test", "bs=4096", "count=1"); err != nil {
+		t.Errorf("writing on the other node: %v: %s", err, out)
+	}
+	if err := c.Free("node2"); err != nil {
+		t.Fatal(err)
+	}
+	c.OnNode(t, "node2", "dd", "if=/dev/zero", "of=/var/lib/railhead-test", "bs=4096", "count=1")
+	c.Kubectl(t, "wait", "node/node2", "--for=condition=Ready", "--timeout", Patience.String())
+}
