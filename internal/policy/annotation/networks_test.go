@@ -1,0 +1,127 @@
+package annotation
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestNetworks(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		text string
+		want []Attachment
+		errs []string // parts of the errors, in their order
+	}{
+		{name: "none", text: " "},
+		{name: "name", text: "rail0", want: []Attachment{{Name: "rail0"}}},
+		{
+			name: "short form", text: "ai/rail0@net1, rail1@net2 ,rail1",
+			want: []Attachment{{Namespace: "ai", Name: "rail0", Interface: "net1"}, {Name: "rail1", Interface: "net2"}, {Name: "rail1"}},
+		},
+		{
+			name: "JSON", text: `[{"name":"rail0","namespace":"ai","interface":"net1","ips":["10.1.0.5/24"],"mac":"02:42:ac:11:00:02"},{"name":"ib0","infiniband-guid":"0c:42:a1:03:00:65:12:34","x.example/y":1}]`,
+			want: []Attachment{{Namespace: "ai", Name: "rail0", Interface: "net1", IPs: []netip.Prefix{netip.MustParsePrefix("10.1.0.5/24")}}, {Name: "ib0"}},
+		},
+		{
+			name: "IPv4 in the form of IPv6", text: `[{"name":"rail0","ips":["::ffff:10.1.0.5","::ffff:10.1.0.6/120"]}]`,
+			want: []Attachment{{Name: "rail0", IPs: []netip.Prefix{netip.MustParsePrefix("10.1.0.5/32"), netip.MustParsePrefix("10.1.0.6/24")}}},
+		},
+		{
+			name: "IPv4 in the form of IPv6, with a length that is none", text: `[{"name":"rail0","ips":["::ffff:10.1.0.7/64"]}]`,
+			errs: []string{"a[0].ips[0]: Invalid value"},
+		},
+		{name: "empty JSON", text: `[]`},
+		{
+			name: "one bad item", text: "Rail_0,rail1", want: []Attachment{{Name: "rail1"}},
+			errs: []string{`a[0]: Invalid value: "Rail_0": name "Rail_0"`},
+		},
+		{name: "empty item", text: "rail0,", want: []Attachment{{Name: "rail0"}}, errs: []string{"a[1]: Invalid value"}},
+		{name: "empty namespace", text: "/rail0", errs: []string{"the namespace is empty"}},
+		{name: "spaces", text: " ai / rail0 @ net1 ", want: []Attachment{{Namespace: "ai", Name: "rail0", Interface: "net1"}}},
+		{name: "no interface", text: "rail0@", errs: []string{`no interface after "@"`}},
+		{name: "interface with a colon", text: "rail0@net:1", errs: []string{`interface "net:1": want a name without`}},
+		{name: "two slashes", text: "a/b/c", errs: []string{`name "b/c"`}},
+		{name: "long interface", text: "rail0@abcdefghijklmnop", errs: []string{`interface "abcdefghijklmnop": it has 16 bytes`}},
+		{
+			name: "interface twice", text: "rail0@net1,rail1@net1",
+			want: []Attachment{{Name: "rail0", Interface: "net1"}, {Name: "rail1", Interface: "net1"}},
+			errs: []string{`a[1]: Duplicate value: "net1"`},
+		},
+		{name: "JSON of one object", text: `{"name":"rail0"}`, errs: []string{"is no JSON list"}},
+		{name: "cut short", text: `[{"name":"rail0"`, errs: []string{"is no JSON list"}},
+		{
+			name: "one bad element", text: `[{"name":5},{"name":"rail1"}]`, want: []Attachment{{Name: "rail1"}},
+			errs: []string{`a[0]: Invalid value: "{\"name\":5}": key "name" is a number`},
+		},
+		{name: "no name", text: `[{"namespace":"ai"}]`, errs: []string{"a[0].name: Required value"}},
+		{
+			name: "bad values", text: `[{"name":"x","ips":["10.1"],"mac":"02:42","infiniband-guid":"02:42:ac:11:00:02","default-route":["x"]}]`,
+			errs: []string{"a[0].ips[0]", "a[0].mac", "a[0].infiniband-guid", "a[0].default-route[0]"},
+		},
+		{
+			name: "two default routes", text: `[{"name":"x","default-route":[]},{"name":"y","default-route":["10.1.0.1"]}]`,
+			want: []Attachment{{Name: "x"}}, errs: []string{"a[1].default-route: Forbidden"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, errs := Networks(field.NewPath("a"), tt.text)
+			if diff := cmp.Diff(tt.want, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+				t.Errorf("attachments (-want +got):\n%s", diff)
+			}
+			checkErrors(t, errs, tt.errs)
+		})
+	}
+}
+
+// checkErrors wants one error for each part, which has it.
+func checkErrors(t *testing.T, errs field.ErrorList, parts []string) {
+	t.Helper()
+	if len(errs) != len(parts) {
+		t.Fatalf("errors %v, want %d", errs, len(parts))
+	}
+	for i, part := range parts {
+		if !strings.Contains(errs[i].Error(), part) {
+			t.Errorf("error %q, want %q in it", errs[i], part)
+		}
+	}
+}
+
+// FuzzNetworks wants what was understood to be understood again when it is
+// written in the short form, which has no addresses.
+func FuzzNetworks(f *testing.F) {
+	f.Add("ai/rail0@net1, rail1")
+	f.Add(`[{"name":"rail0","namespace":"ai","interface":"net1"},{"name":5}]`)
+	f.Add("a/b/c@@,")
+	f.Fuzz(func(t *testing.T, text string) {
+		list, _ := Networks(nil, text)
+		var items []string
+		for i, a := range list {
+			list[i].IPs = nil
+			item := a.Name
+			if a.Namespace != "" {
+				item = a.Namespace + "/" + item
+			}
+			if a.Interface != "" {
+				item += "@" + a.Interface
+			}
+			items = append(items, item)
+		}
+		again, errs := Networks(nil, strings.Join(items, ","))
+		for _, err := range errs {
+			if err.Type != field.ErrorTypeDuplicate {
+				t.Fatalf("%q, written as %q: %v", text, items, errs)
+			}
+		}
+		if diff := cmp.Diff(list, again, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+			t.Errorf("%q, written as %q (-first +again):\n%s", text, items, diff)
+		}
+	})
+}
