@@ -1,0 +1,92 @@
+package granter
+
+import (
+	"strings"
+	"testing"
+
+	"railhead/api/railhead/v1alpha1"
+	"railhead/internal/ipam"
+)
+
+// While a ledger is made again, a lease that the view does not show yet is
+// found: what its node has is nobody else's.
+func TestRebuildFindsALeaseThatIsNotSeen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("a", "10.1.0.0/24", "10.1.0.1-10.1.0.9")
+	w.node("n1", 3, "a")
+	w.node("n2", 1, "a")
+	w.settle()
+	delete(w.ledgers, "a")
+	w.g = nil
+	w.node("n3", 5, "a")
+	w.view = func(v *View) { // a cache that is behind
+		var seen []*v1alpha1.AddressLease
+		for _, l := range v.Leases {
+			if l.Name != "n1" {
+				seen = append(seen, l)
+			}
+		}
+		v.Leases = seen
+	}
+	var last error
+	for range 6 {
+		_, last = w.granter().Round(t.Context(), w.look())
+		w.check()
+	}
+	if last == nil || !strings.Contains(last.Error(), "lease n1: is there and not seen yet") {
+		t.Errorf("error %v", last)
+	}
+	if n := ipam.Count(w.holds("n3", "a")); n != 0 {
+		t.Errorf("n3 holds %d while n1 is not seen", n)
+	}
+	w.view = nil
+	w.calm()
+	if n := ipam.Count(w.holds("n1", "a")); n < 3 {
+		t.Errorf("n1 holds %d: want what it was told", n)
+	}
+	if n := ipam.Count(w.holds("n3", "a")); n == 0 {
+		t.Error("n3 holds nothing after all is known")
+	}
+}
+
+// Both nodes of a migration keep the address when its ledger is made again from
+// nothing but the leases.
+func TestRebuildOfAMigration(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("a", "10.1.0.0/24", "10.1.0.1-10.1.0.9")
+	for _, node := range []string{"n1", "n2"} {
+		w.node(node, 0)
+		w.spec(node, func(l *v1alpha1.AddressLease) {
+			l.Spec.Pins = []v1alpha1.Pin{{Identity: "VirtualMachine/x/vm", Migration: node == "n2", Wants: []v1alpha1.Want{{Pool: "a", Addresses: 1}}}}
+		})
+		w.settle()
+	}
+	delete(w.ledgers, "a")
+	w.g = nil
+	w.calm()
+	if got := w.runs("a"); len(got) != 1 || got[0] != "10.1.0.1 n1VirtualMachine/x/vm>n2" {
+		t.Errorf("runs %v", got)
+	}
+}
+
+// An identity needs fewer addresses than it kept: the rest is free.
+func TestSurplusOfAPin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("a", "10.1.0.0/24", "10.1.0.1-10.1.0.9")
+	pin := func(n int64) {
+		w.node("n1", 0)
+		w.spec("n1", func(l *v1alpha1.AddressLease) {
+			l.Spec.Pins = []v1alpha1.Pin{{Identity: "StatefulSet/x/db/0", Wants: []v1alpha1.Want{{Pool: "a", Addresses: n}}}}
+		})
+		w.calm()
+	}
+	pin(3)
+	w.giveBack("n1", "a", 2, "")
+	pin(1)
+	if got := w.runs("a"); len(got) != 1 || got[0] != "10.1.0.3 n1StatefulSet/x/db/0" {
+		t.Errorf("runs %v: want what the pin wants and no more", got)
+	}
+}

@@ -1,0 +1,84 @@
+package granter
+
+import (
+	"slices"
+	"strings"
+
+	"railhead/api/railhead/v1alpha1"
+)
+
+// standing is what a node is due.
+type standing int
+
+const (
+	served  standing = iota
+	waiting          // not known to be the node that the lease is of: nothing is granted, taken or told
+	freed            // fenced: what it holds is free
+	doubted          // gone or replaced: what it holds goes into quarantine
+)
+
+const (
+	whyFenced   = "node is fenced"
+	whyGone     = "node is gone"
+	whyReplaced = "node was replaced"
+)
+
+// stand decides the standing of all leases' nodes.
+func (r *round) stand() {
+	for name, node := range r.view.Nodes {
+		switch {
+		case node.Fenced:
+			r.fenced[name] = node.UID
+		case r.fenced[name] != "":
+			delete(r.fenced, name)
+		}
+	}
+	for _, l := range r.leases {
+		l.standing, l.why = r.standingOf(l)
+	}
+}
+
+// standingOf is by what a node's addresses can be taken from it without its
+// word (R2): it is fenced, or replaced, or gone. Time is none of them.
+func (r *round) standingOf(l *lease) (standing, string) {
+	node, there := r.view.Nodes[l.name]
+	holder, spec, status := l.uid(), l.object.Spec.NodeUID, l.object.Status.NodeUID
+	word := l.object.Annotations[v1alpha1.AnnotationFenced]
+	switch {
+	case holder != "" && word == string(holder),
+		there && node.Fenced && node.UID == holder,
+		!there && holder != "" && r.fenced[l.name] == holder:
+		return freed, whyFenced
+	case spec != "" && status != "" && spec != status:
+		return doubted, whyReplaced
+	case !there:
+		return doubted, whyGone
+	case spec == "" || node.UID != spec:
+		return waiting, ""
+	}
+	return served, ""
+}
+
+// orphans is nodes that hold addresses and have no lease in the view.
+func (r *round) orphans() []string {
+	var names []string
+	for name := range r.now().byNode {
+		if r.byNode[name] == nil {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, strings.Compare)
+	return names
+}
+
+// standingOfOrphan is the same for a node without a lease.
+func (r *round) standingOfOrphan(name string) (standing, string) {
+	node, there := r.view.Nodes[name]
+	switch {
+	case there && node.Fenced, !there && r.fenced[name] != "":
+		return freed, whyFenced
+	case !there:
+		return doubted, whyGone
+	}
+	return waiting, ""
+}
