@@ -1,0 +1,122 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+func readiness(h *health) (int, string) {
+	response := httptest.NewRecorder()
+	h.handler().ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	return response.Code, response.Body.String()
+}
+
+// TestAwaitKinds wants one line for each change of what is missing, a reminder
+// every half minute, the same in readyz, and an end once all is there.
+func TestAwaitKinds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		log, h, start := slog.New(slog.NewTextHandler(&text, nil)), newHealth("x"), time.Now()
+		look := func(context.Context) ([]string, error) {
+			switch since := time.Since(start); {
+			case since < 10*time.Second:
+				return nil, errors.New("connection refused")
+			case since < 75*time.Second:
+				return []string{"a.example.com", "b.example.com"}, nil
+			case since < 80*time.Second:
+				return []string{"b.example.com"}, nil
+			}
+			return nil, nil
+		}
+		done := make(chan error)
+		go func() { done <- awaitKinds(t.Context(), look, h, log) }()
+		<-time.After(20 * time.Second)
+		synctest.Wait()
+		if code, body := readiness(h); code != http.StatusServiceUnavailable || !strings.Contains(body, "a.example.com, b.example.com") {
+			t.Errorf("readyz answers %d %q", code, body)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		var got []int
+		for _, part := range []string{"connection refused", "a.example.com, b.example.com", "definitions b.example.com"} {
+			got = append(got, strings.Count(text.String(), part))
+		}
+		if diff := cmp.Diff([]int{1, 3, 1}, got); diff != "" {
+			t.Errorf("lines (-want +got):\n%s\n%s", diff, text.String())
+		}
+	})
+}
+
+// TestAwaitKindsEnds wants the wait to end with its context.
+func TestAwaitKindsEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		look := func(context.Context) ([]string, error) { return []string{"a"}, nil }
+		if err := awaitKinds(ctx, look, newHealth("x"), slog.New(slog.DiscardHandler)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// apiServer is one that serves some resources of one group.
+func apiServer(t *testing.T, status int, group string, resources ...string) *rest.Config {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if !strings.HasPrefix(r.URL.Path, "/apis/"+group+"/") {
+			w.WriteHeader(status)
+			return
+		}
+		list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}}
+		for _, name := range resources {
+			list.APIResources = append(list.APIResources, metav1.APIResource{Name: name})
+		}
+		if err := json.NewEncoder(w).Encode(list); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL}
+}
+
+// TestLookFor wants exactly what is missing named, and an API server that fails
+// told from one that lacks something.
+func TestLookFor(t *testing.T) {
+	t.Parallel()
+	look, err := lookFor(apiServer(t, http.StatusNotFound, "spiderpool.spidernet.io",
+		"spidercoordinators", "spiderendpoints", "spiderippools", "spiderippools/status", "spidermultusconfigs", "spiderreservedips"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"addressleases.railhead.io", "network-attachment-definitions.k8s.cni.cncf.io", "poolledgers.railhead.io", "spidersubnets.spiderpool.spidernet.io"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+	if look, err = lookFor(apiServer(t, http.StatusForbidden, "spiderpool.spidernet.io")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := look(t.Context()); err == nil {
+		t.Errorf("no error, but %q is missing", got)
+	}
+}
