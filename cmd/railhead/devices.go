@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -102,40 +100,6 @@ func portRow(d *inventory.Device, p *inventory.Port) deviceRow {
 		}
 	}
 	return row
-}
-
-// column is a column of the devices table.
-type column struct {
-	title string
-	wide  bool // only in -o wide
-	cell  func(deviceRow) string
-}
-
-func narrow(columns []column) []column {
-	var list []column
-	for _, c := range columns {
-		if !c.wide {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-func printTable(w io.Writer, columns []column, rows []deviceRow) error {
-	const gap = 2
-	t := tabwriter.NewWriter(w, 0, 0, gap, ' ', 0)
-	line := make([]string, len(columns))
-	for i, c := range columns {
-		line[i] = c.title
-	}
-	fmt.Fprintln(t, strings.Join(line, "\t"))
-	for _, r := range rows {
-		for i, c := range columns {
-			line[i] = cmp.Or(printable(c.cell(r)), "-")
-		}
-		fmt.Fprintln(t, strings.Join(line, "\t"))
-	}
-	return t.Flush()
 }
 
 // ofPort, ofPCI and ofRDMA make cells that are empty for devices without.

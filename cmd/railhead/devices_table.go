@@ -7,7 +7,7 @@ import (
 )
 
 // devicesTable lists the columns of "railhead devices" in order.
-var devicesTable = []column{
+var devicesTable = []column[deviceRow]{
 	{title: "RAIL", cell: railCell},
 	{title: "RDMA", cell: rdmaCell},
 	{title: "KIND", cell: kindCell},

@@ -1,5 +1,7 @@
-// Command railhead gives Kubernetes pods RDMA. Its verbs for administrators,
-// devices and check, read the node they run on and change nothing.
+// Command railhead gives Kubernetes pods RDMA. The agent serves metrics of the
+// node it runs on; the verbs for administrators read and change nothing: devices,
+// check and top the node; pools, networks, addresses and explain the cluster;
+// validate files.
 package main
 
 import (
@@ -7,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -16,6 +19,16 @@ import (
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit status %d", int(c)) }
+
+// failure is an error with the status to exit with, where that is another than
+// exitFailed.
+type failure struct {
+	error
+
+	status int
+}
+
+func (f failure) Unwrap() error { return f.error }
 
 // exitFailed is the status of a verb that could not do its work, or was asked
 // for something there is not.
@@ -39,19 +52,25 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	fmt.Fprintf(stderr, "railhead: %v\n", err)
+	fmt.Fprintf(stderr, "railhead: %s\n", strings.ReplaceAll(err.Error(), "\n", "\nrailhead: "))
+	if f, ok := errors.AsType[failure](err); ok {
+		return f.status
+	}
 	return exitFailed
 }
 
 func rootCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "railhead",
+		Version:       versionLine(buildInfo()),
 		Short:         "RDMA for Kubernetes pods: rails, addresses, devices and measurements",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(devicesCommand(), checkCommand(), versionCommand())
+	cmd.SetVersionTemplate("{{.Version}}\n")
+	cmd.AddCommand(agentCommand(), topCommand(startLocal), devicesCommand(), checkCommand(),
+		poolsCommand(), networksCommand(), addressesCommand(), explainCommand(), validateCommand(), versionCommand())
 	return cmd
 }

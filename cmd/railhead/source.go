@@ -15,19 +15,26 @@ import (
 	"railhead/internal/inventory"
 	"railhead/internal/kernel/archive"
 	"railhead/internal/kernel/netns"
+	"railhead/internal/kernel/node"
 	"railhead/internal/kernel/sysfs"
+	"railhead/internal/simulation"
 )
 
-// source says which node to look at: this one, or a copy of another.
+// source says which node to look at: this one, a copy of another, or a simulated
+// one.
 type source struct {
-	root  string
-	rails []string
+	root     string
+	scenario string
+	rails    []string
 }
 
 func addSourceFlags(cmd *cobra.Command) *source {
 	s := &source{}
 	cmd.Flags().StringVar(&s.root, "sysfs-root", "/",
 		"look at a copy of a node: a directory that holds its sys, proc, etc and dev, or an archive made by hack/capture")
+	cmd.Flags().StringVar(&s.scenario, "simulate", "",
+		"look at a simulated node as it begins, or at simulated RDMA on this node, as a scenario describes it")
+	cmd.MarkFlagsMutuallyExclusive("sysfs-root", "simulate")
 	cmd.Flags().StringSliceVar(&s.rails, "rails", nil,
 		"the rails in order, from 0, by netdev, RDMA device or PCI address (default: the PFs with RDMA, in PCI order)")
 	return s
@@ -44,8 +51,11 @@ func (s *source) look() (*check.Node, error) {
 }
 
 func (s *source) read() (*check.Node, error) {
-	if filepath.Clean(s.root) == "/" {
-		return s.readHere()
+	switch {
+	case s.scenario != "":
+		return s.readSimulated()
+	case filepath.Clean(s.root) == "/":
+		return s.readNode(node.Running(sysfs.New("/")))
 	}
 	n, err := s.readCopy()
 	if err != nil {
@@ -148,17 +158,31 @@ func stripRoot(dir string, lists ...[]string) {
 	}
 }
 
-// readHere reads the node we run on.
-func (s *source) readHere() (*check.Node, error) {
-	fsys := sysfs.New("/")
-	r, err := inventory.NewReader(fsys)
+// readSimulated reads what a scenario describes.
+func (s *source) readSimulated() (*check.Node, error) {
+	scenario, err := simulation.Load(s.scenario)
+	if err != nil {
+		return nil, fmt.Errorf("--simulate: %w", err)
+	}
+	simulated, err := simulate(scenario)
+	if err != nil {
+		return nil, fmt.Errorf("--simulate: %w", err)
+	}
+	defer simulated.Close()
+	return s.readNode(simulated.Node())
+}
+
+// readNode reads a node that is up.
+func (s *source) readNode(n node.Node) (*check.Node, error) {
+	fsys := n.FS()
+	r, err := inventory.NewReader(n)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	facts := r.Read(nil, inventory.Changes{All: true})
 	var otherNetNS *int
-	if others, err := netns.List("/proc"); err == nil {
+	if others, err := netns.List(fsys.Path("proc")); err == nil {
 		count := len(others)
 		otherNetNS = &count
 	} else if !errors.Is(err, fs.ErrPermission) { // without permission not all can be counted

@@ -14,15 +14,22 @@ func versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			info, ok := debug.ReadBuildInfo()
-			if !ok {
-				info = &debug.BuildInfo{}
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine(info))
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine(buildInfo()))
 			return err
 		},
 	}
 }
+
+// buildInfo is what Go noted in the binary, which may be nothing.
+func buildInfo() *debug.BuildInfo {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info
+	}
+	return &debug.BuildInfo{}
+}
+
+// version is the version of the binary.
+func version() string { return cmp.Or(buildInfo().Main.Version, "(devel)") }
 
 // versionLine says which source the binary was built from, and by which Go.
 func versionLine(info *debug.BuildInfo) string {

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAddresses prints the addresses of testdata/cluster/addresses.yaml, and
+// explains its pods.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for golden, args := range map[string][]string{
+		"addresses.txt":           {"addresses"},
+		"addresses.pool.txt":      {"addresses", "--pool", "rail0"},
+		"addresses.node.txt":      {"addresses", "--node", "n2", "-o", "wide"},
+		"addresses.both.txt":      {"addresses", "--node", "n2", "--pool", "six"},
+		"addresses.yaml":          {"addresses", "-o", "yaml", "--pool", "rail1"},
+		"addresses.json":          {"addresses", "-o", "json", "--node", "n2"},
+		"addresses.absent.txt":    {"addresses", "--pool", "rail7"},
+		"explain.pinned.txt":      {"explain", "pod", "ai/train-0"},
+		"explain.both.txt":        {"explain", "pod", "web-a"},
+		"explain.short.txt":       {"explain", "pod", "ai/waits"},
+		"explain.pending.txt":     {"explain", "pod", "pending", "-n", "ai"},
+		"explain.hopeless.txt":    {"explain", "pod", "ai/hopeless"},
+		"explain.json":            {"explain", "pod", "ai/web-a", "-o", "json"},
+		"explain.yaml":            {"explain", "pod", "ai/waits", "-o", "yaml"},
+		"explain.absent.txt":      {"explain", "pod", "ai/nobody"},
+		"explain.no-name.txt":     {"explain", "pod", "ai/a/b"},
+		"explain.contradicts.txt": {"explain", "pod", "ai/train-0", "-n", "ml"},
+	} {
+		t.Run(golden, func(t *testing.T) {
+			t.Parallel()
+			_, kubeconfig := newAPIServer(t, "addresses.yaml")
+			compareRun(t, golden, kubeconfig, args)
+		})
+	}
+}
+
+// compareRun runs a command line against an API server and compares what it
+// prints.
+func compareRun(t *testing.T, golden, kubeconfig string, args []string) {
+	t.Helper()
+	stdout, stderr, status := railhead(t, append(args, "--kubeconfig", kubeconfig)...)
+	got := stdout
+	if filepath.Ext(golden) == ".txt" {
+		got += trailer(stderr, status)
+	}
+	compareGolden(t, filepath.Join("testdata", "addresses", golden), strings.ReplaceAll(got, kubeconfig, "KUBECONFIG"))
+}
+
+// TestAddressesUnknown has the API server refuse what administrators may not
+// read: what is left is shown.
+func TestAddressesUnknown(t *testing.T) {
+	t.Parallel()
+	for golden, tt := range map[string]struct {
+		status int
+		kinds  []string
+		args   []string
+	}{
+		"forbidden.ledgers.txt":    {http.StatusForbidden, []string{"PoolLedger"}, []string{"addresses"}},
+		"no-crds.ledgers.txt":      {http.StatusNotFound, []string{"PoolLedger"}, []string{"addresses"}},
+		"forbidden.endpoints.txt":  {http.StatusForbidden, []string{"SpiderEndpoint", "AddressLease", "SpiderIPPool"}, []string{"addresses"}},
+		"forbidden.runs.txt":       {http.StatusForbidden, []string{"SpiderEndpoint"}, []string{"addresses", "--pool", "rail0"}},
+		"forbidden.explain.txt":    {http.StatusForbidden, []string{"PoolLedger", "AddressLease", "Node", "ConfigMap", "SpiderReservedIP"}, []string{"explain", "pod", "ai/train-0"}},
+		"forbidden.waits.txt":      {http.StatusForbidden, []string{"AddressLease", "SpiderEndpoint"}, []string{"explain", "pod", "ai/waits"}},
+		"forbidden.pools.txt":      {http.StatusForbidden, []string{"SpiderIPPool", "NetworkAttachmentDefinition"}, []string{"explain", "pod", "ai/waits"}},
+		"forbidden.pod.txt":        {http.StatusForbidden, []string{"Pod"}, []string{"explain", "pod", "ai/waits"}},
+		"no-crds.explain.txt":      {http.StatusNotFound, []string{"PoolLedger", "AddressLease"}, []string{"explain", "pod", "ai/waits"}},
+		"forbidden.replicaset.txt": {http.StatusForbidden, []string{"ReplicaSet"}, []string{"explain", "pod", "ai/web-a"}},
+	} {
+		t.Run(golden, func(t *testing.T) {
+			t.Parallel()
+			a, kubeconfig := newAPIServer(t, "addresses.yaml")
+			for _, kind := range tt.kinds {
+				a.answers[resources[kind]] = tt.status
+			}
+			compareRun(t, golden, kubeconfig, tt.args)
+		})
+	}
+}
+
+// TestExplainReads wants what decides beside the pod to be read: configuration,
+// what made the ReplicaSet, and the endpoint of a virtual machine by its name.
+func TestExplainReads(t *testing.T) {
+	t.Parallel()
+	for golden, tt := range map[string]struct {
+		change func(*testing.T, *apiServer)
+		pod    string
+	}{
+		"explain.family-off.txt": {func(t *testing.T, a *apiServer) {
+			t.Helper()
+			a.object(t, "ConfigMap", "spiderpool-conf")["data"] = map[string]any{"conf.yml": "enableIPv6: false"}
+		}, "ai/web-a"},
+		"explain.bad-config.txt": {func(t *testing.T, a *apiServer) {
+			t.Helper()
+			a.object(t, "ConfigMap", "spiderpool-conf")["data"] = map[string]any{"conf.yml": "enableIPv6: maybe"}
+		}, "ai/train-0"},
+		"explain.machine.txt": {func(t *testing.T, a *apiServer) {
+			t.Helper()
+			a.object(t, "SpiderEndpoint", "train-0")["metadata"].(map[string]any)["name"] = "vm"
+			metadata := a.object(t, "Pod", "train-0")["metadata"].(map[string]any)
+			metadata["labels"] = map[string]any{"kubevirt.io": "virt-launcher"}
+			metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "vm", "uid": "v", "controller": true}}
+		}, "ai/train-0"},
+		"explain.own.txt": {func(t *testing.T, a *apiServer) {
+			t.Helper()
+			a.object(t, "SpiderIPPool", "rail1")["spec"].(map[string]any)["podAffinity"] = map[string]any{"matchLabels": map[string]any{
+				"ipam.spidernet.io/app-api-group": "apps", "ipam.spidernet.io/app-api-version": "v1", "ipam.spidernet.io/app-kind": "Deployment",
+				"ipam.spidernet.io/app-namespace": "ai", "ipam.spidernet.io/app-name": "web",
+			}}
+		}, "ai/web-a"},
+	} {
+		t.Run(golden, func(t *testing.T) {
+			t.Parallel()
+			a, kubeconfig := newAPIServer(t, "addresses.yaml")
+			tt.change(t, a)
+			compareRun(t, golden, kubeconfig, []string{"explain", "pod", tt.pod})
+		})
+	}
+}
+
+// object is one of the API server's.
+func (a *apiServer) object(t *testing.T, kind, name string) map[string]any {
+	t.Helper()
+	found := ofName(a.objects[resources[kind]], name)
+	if len(found) != 1 {
+		t.Fatalf("there are %d objects %s %s", len(found), kind, name)
+	}
+	return found[0]
+}
+
+// spoil makes conflicts of every kind.
+func (a *apiServer) spoil(t *testing.T) {
+	t.Helper()
+	ips := func(name string) []any {
+		return a.object(t, "SpiderEndpoint", name)["status"].(map[string]any)["current"].(map[string]any)["ips"].([]any)
+	}
+	ips("train-0")[0].(map[string]any)["ipv4"] = "172.16.11.1/24" // that of web-a, which is n1's
+	ips("web-a")[1].(map[string]any)["ipv4"] = "172.16.12.99/24"  // free
+	pools := a.object(t, "AddressLease", "n2")["status"].(map[string]any)["pools"].([]any)
+	grants := pools[0].(map[string]any)["grants"].([]any)
+	grants[2].(map[string]any)["addresses"] = []any{"172.16.11.15-172.16.11.22"}
+	grants[0].(map[string]any)["epoch"] = 4
+	twin := map[string]any{"pool": "rail1", "part": "172.16.12.0-172.16.12.255", "epoch": 1, "runs": []any{
+		map[string]any{"addresses": "172.16.12.20-172.16.12.30", "epoch": 1, "node": "n3"},
+	}}
+	a.objects[resources["PoolLedger"]] = append(a.objects[resources["PoolLedger"]],
+		map[string]any{"apiVersion": "railhead.io/v1alpha1", "kind": "PoolLedger", "metadata": map[string]any{"name": "twin"}, "spec": twin})
+}
+
+// TestConflicts wants conflicts shown, and an exit status that tells.
+func TestConflicts(t *testing.T) {
+	t.Parallel()
+	for golden, args := range map[string][]string{
+		"conflicts.txt":      {"addresses", "--recheck", "0"},
+		"conflicts.pool.txt": {"addresses", "--recheck", "1ms", "--pool", "rail0"},
+		"conflicts.node.txt": {"addresses", "--recheck", "1ms", "--node", "n3"},
+		"conflicts.json":     {"addresses", "--recheck", "0", "-o", "json", "--node", "n3"},
+		"explain.spoilt.txt": {"explain", "pod", "ai/train-0"},
+	} {
+		t.Run(golden, func(t *testing.T) {
+			t.Parallel()
+			a, kubeconfig := newAPIServer(t, "addresses.yaml")
+			a.spoil(t)
+			compareRun(t, golden, kubeconfig, args)
+		})
+	}
+}
+
+// TestConflictsPass: what differs for a moment is no conflict.
+func TestConflictsPass(t *testing.T) {
+	t.Parallel()
+	a, kubeconfig := newAPIServer(t, "addresses.yaml")
+	lease := a.object(t, "AddressLease", "n2")
+	whole := lease["status"]
+	lease["status"] = map[string]any{}
+	a.later = func(asked int) { // the second look asks for the same again
+		if asked > 4 {
+			lease["status"] = whole
+		}
+	}
+	stdout, stderr, status := railhead(t, "addresses", "--recheck", "1ms", "--kubeconfig", kubeconfig)
+	if status != 0 || strings.Contains(stdout, "conflicts") || stderr != "" {
+		t.Errorf("exit status %d, standard output %s, standard error %q", status, stdout, stderr)
+	}
+}
+
+// TestAddressesBadBooks: a ledger that cannot be understood hides no other.
+func TestAddressesBadBooks(t *testing.T) {
+	t.Parallel()
+	a, kubeconfig := newAPIServer(t, "addresses.yaml")
+	a.object(t, "PoolLedger", "six")["spec"].(map[string]any)["part"] = "fd00::-10.0.0.1"
+	a.object(t, "SpiderEndpoint", "train-1")["status"].(map[string]any)["current"].(map[string]any)["node"] = "n2"
+	a.object(t, "SpiderEndpoint", "train-1")["status"].(map[string]any)["current"].(map[string]any)["ips"].([]any)[0].(map[string]any)["ipv4"] = "172.16.11.10"
+	compareRun(t, "bad-books.txt", kubeconfig, []string{"addresses", "--recheck", "0"})
+}
+
+func TestAddressesRecheck(t *testing.T) {
+	t.Parallel()
+	if stdout, stderr, status := railhead(t, "addresses", "--recheck", "-1s"); status != exitFailed || stdout != "" || !strings.Contains(stderr, "want 0 or more") {
+		t.Errorf("exit status %d, standard output %q, standard error %q", status, stdout, stderr)
+	}
+	_, kubeconfig := newAPIServer(t, "")
+	if stdout, stderr, status := railhead(t, "addresses", "--kubeconfig", kubeconfig); status != 0 || stdout != "no addresses are held\n" || stderr != "" {
+		t.Errorf("of an empty cluster: exit status %d, standard output %q, standard error %q", status, stdout, stderr)
+	}
+}
+
+// FuzzPodName wants what is read to name the pod that was written, and nothing
+// else to be taken for a name.
+func FuzzPodName(f *testing.F) {
+	f.Add("ai/train-0")
+	f.Add("train-0")
+	f.Add("/x")
+	f.Fuzz(func(t *testing.T, text string) {
+		flags := &clusterFlags{namespace: "ai"}
+		namespace, name, err := flags.podName(text)
+		if err == nil && (name == "" || namespace != "ai" || text != name && text != namespace+"/"+name || strings.Contains(name, "/")) {
+			t.Errorf("%q is pod %q of namespace %q", text, name, namespace)
+		}
+	})
+}
