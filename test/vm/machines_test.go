@@ -33,14 +33,26 @@ func kernelSuites() []lab.Suite {
 	return suites
 }
 
+// boxSuites run those tests of machines made of namespaces that depend on cgroups, which are v2 here.
+func boxSuites() []lab.Suite {
+	return []lab.Suite{
+		{Packages: "railhead/hack/cluster/box", Tests: named(
+			"TestCgroupView", "TestDriverKilledLater", "TestFrozen", "TestLinks", "TestReboot", "TestRoot", "TestRunStatus",
+			"TestServiceRe", "TestStartCrashes", "TestSweep",
+		)},
+		{Packages: "railhead/hack/cluster/box/cgroup", Tests: named("TestKill", "TestMakeRemove", "TestParents")},
+	}
+}
+
 // machines is the lab. A test of another package is run here by adding a suite with that package.
 func machines() []lab.Machine {
 	return []lab.Machine{
 		{
 			// RDMA devices that every namespace sees, as a node is set up by default.
 			Name: "shared", Kernel: newest, MovableRXE: true,
-			Modules: []plan.Module{{Name: "ib_core", Params: []string{"netns_mode=1"}}, {Name: "ib_uverbs"}, {Name: "rdma_ucm"}},
-			Suites:  append(kernelSuites(), lab.Suite{Packages: casesPackage, Tests: named("TestShared", "TestAny")}),
+			Modules:  []plan.Module{{Name: "ib_core", Params: []string{"netns_mode=1"}}, {Name: "ib_uverbs"}, {Name: "rdma_ucm"}},
+			Programs: []string{"railhead/cmd/railhead"},
+			Suites:   append(kernelSuites(), lab.Suite{Packages: casesPackage, Tests: named("TestShared", "TestAny")}),
 		},
 		{
 			// A node with two rails: each with its own NUMA node, PCIe switch and SR-IOV card; RDMA devices belong to
@@ -59,10 +71,11 @@ func machines() []lab.Machine {
 			Suites:   []lab.Suite{{Packages: casesPackage, Tests: named("TestSRIOV", "TestAny")}},
 		},
 		{
-			// What most clusters run: the stable kernel with its own modules.
+			// What most clusters run: the stable kernel with its own modules. Its cgroups are v2, which machines of
+			// namespaces must do with as well as with v1.
 			Name: "stable", Kernel: stable,
 			Modules: []plan.Module{{Name: "ib_core", Params: []string{"netns_mode=1"}}, {Name: "ib_uverbs"}, {Name: "rdma_ucm"}},
-			Suites:  []lab.Suite{{Packages: casesPackage, Tests: named("TestAny")}},
+			Suites:  append(boxSuites(), lab.Suite{Packages: casesPackage, Tests: named("TestAny")}),
 		},
 	}
 }

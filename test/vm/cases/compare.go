@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"railhead/internal/inventory"
+	"railhead/internal/kernel/node"
 	"railhead/internal/kernel/sysfs"
 )
 
 // Inventory reads the machine afresh, as the command line does. What cannot be read fails the test.
 func Inventory(t *testing.T) *inventory.Snapshot {
 	t.Helper()
-	r, err := inventory.NewReader(sysfs.New("/"))
+	r, err := inventory.NewReader(node.Running(sysfs.New("/")))
 	if err != nil {
 		t.Fatal(err)
 	}

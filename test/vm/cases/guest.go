@@ -60,8 +60,13 @@ func Run(t *testing.T, name string, args ...string) string {
 // give the zero value.
 func JSON[T any](t *testing.T, name string, args ...string) T {
 	t.Helper()
+	return parsed[T](t, Run(t, name, args...), name, args...)
+}
+
+// parsed is what a program printed as JSON; the zero value if it printed nothing.
+func parsed[T any](t *testing.T, out, name string, args ...string) T {
+	t.Helper()
 	var value T
-	out := Run(t, name, args...)
 	if strings.TrimSpace(out) == "" {
 		return value
 	}
@@ -97,6 +102,16 @@ func ReadFile(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(raw))
+}
+
+// ReadLink is where a symbolic link leads, as those of /proc/PID/ns do.
+func ReadLink(t *testing.T, path string) string {
+	t.Helper()
+	target, err := os.Readlink(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
 }
 
 // WriteFile writes a value into a file that is there, as those of sysfs are.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"railhead/internal/inventory"
+	"railhead/internal/kernel/node"
 	"railhead/internal/kernel/sysfs"
 )
 
@@ -102,7 +103,7 @@ func TestSharedInventory(t *testing.T) {
 // watch runs a Watcher until the test ends.
 func watch(t *testing.T) *inventory.Watcher {
 	t.Helper()
-	r, err := inventory.NewReader(sysfs.New("/"))
+	r, err := inventory.NewReader(node.Running(sysfs.New("/")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,13 +28,32 @@ type RDMALink struct {
 // RDMADevices are the RDMA devices of the host namespace, by name.
 func RDMADevices(t *testing.T) map[string]RDMADevice {
 	t.Helper()
-	return devicesByName(JSON[[]RDMADevice](t, "rdma", "-j", "dev"))
+	return devicesByName(askRDMA[[]RDMADevice](t, "rdma", "-j", "dev"))
 }
 
 // RDMADevices are the RDMA devices that the namespace sees, by name.
 func (n NetNS) RDMADevices(t *testing.T) map[string]RDMADevice {
 	t.Helper()
-	return devicesByName(JSON[[]RDMADevice](t, "ip", n.exec("rdma", []string{"-j", "dev"})...))
+	return devicesByName(askRDMA[[]RDMADevice](t, "ip", n.exec("rdma", []string{"-j", "dev"})...))
+}
+
+// askRDMA is what the program rdma says. It lists devices and then asks for each by
+// its number: where one goes in between, it fails, and is asked again.
+func askRDMA[T any](t *testing.T, name string, args ...string) T {
+	t.Helper()
+	var out string
+	Eventually(t, func() string {
+		said, err := Try(name, args...)
+		if err != nil && strings.Contains(err.Error(), "Invalid argument") {
+			return err.Error()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = said
+		return ""
+	})
+	return parsed[T](t, out, name, args...)
 }
 
 // devicesByName indexes devices.
@@ -50,7 +69,7 @@ func devicesByName(list []RDMADevice) map[string]RDMADevice {
 func RDMALinks(t *testing.T) map[string]RDMALink {
 	t.Helper()
 	links := map[string]RDMALink{}
-	for _, link := range JSON[[]RDMALink](t, "rdma", "-j", "link") {
+	for _, link := range askRDMA[[]RDMALink](t, "rdma", "-j", "link") {
 		links[link.Name] = link
 	}
 	return links

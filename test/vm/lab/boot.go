@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"railhead/hack/program"
 	"railhead/test/vm/plan"
 )
 
@@ -121,7 +122,7 @@ func (l *Lab) runQEMU(ctx context.Context, args []string, limit time.Duration, t
 	case 0: // the guest rebooted, as it does after a panic
 		return console.Bytes(), []string{"the machine died"}, nil
 	default:
-		return nil, nil, fmt.Errorf("QEMU: %w: %s", err, lastLines(stderr.String(), errorLines))
+		return nil, nil, fmt.Errorf("QEMU: %w: %s", err, program.LastLines(stderr.String(), 20))
 	}
 }
 
@@ -224,7 +225,7 @@ func (b *Boot) readResults(ctx context.Context, selections []Selection, share st
 		}
 		convert := goCommand(ctx, "tool", "test2json", "-p", s.Package)
 		convert.Stdin = bytes.NewReader(printed)
-		events, err := output(convert)
+		events, err := program.Output(convert)
 		if err != nil {
 			return fmt.Errorf("output of %s: %w", s.Package, err)
 		}

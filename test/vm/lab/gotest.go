@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"railhead/hack/program"
 )
 
 // Binary is a test binary of one package that runs in any guest.
@@ -26,7 +28,7 @@ type Binary struct {
 // left out.
 func BuildTests(ctx context.Context, pattern, dir string) ([]Binary, error) {
 	const format = `{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}`
-	out, err := output(goCommand(ctx, "list", "-f", format, pattern))
+	out, err := program.Output(goCommand(ctx, "list", "-f", format, pattern))
 	if err != nil {
 		return nil, err
 	}
@@ -34,12 +36,12 @@ func BuildTests(ctx context.Context, pattern, dir string) ([]Binary, error) {
 	for line := range strings.Lines(string(out)) {
 		pkg, source, _ := strings.Cut(strings.TrimSpace(line), " ")
 		b := Binary{Package: pkg, source: source, path: filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test")}
-		if err := run(goCommand(ctx, "test", "-c", "-o", b.path, pkg)); err != nil {
+		if err := program.Run(goCommand(ctx, "test", "-c", "-o", b.path, pkg)); err != nil {
 			return nil, fmt.Errorf("test binary of %s: %w", pkg, err)
 		}
-		list := command(ctx, b.path, "-test.list", "^Test")
+		list := program.Command(ctx, b.path, "-test.list", "^Test")
 		list.Dir = source
-		names, err := output(list)
+		names, err := program.Output(list)
 		if err != nil {
 			return nil, fmt.Errorf("tests of %s: %w", pkg, err)
 		}
@@ -51,7 +53,7 @@ func BuildTests(ctx context.Context, pattern, dir string) ([]Binary, error) {
 
 // buildProgram builds a static program: pid 1, or one that tests run.
 func buildProgram(ctx context.Context, pkg, path string) error {
-	if err := run(goCommand(ctx, "build", "-ldflags=-s -w", "-o", path, pkg)); err != nil {
+	if err := program.Run(goCommand(ctx, "build", "-ldflags=-s -w", "-o", path, pkg)); err != nil {
 		return fmt.Errorf("program %s: %w", pkg, err)
 	}
 	return nil
@@ -59,7 +61,7 @@ func buildProgram(ctx context.Context, pkg, path string) error {
 
 // goCommand is the go command for programs that run without a C library.
 func goCommand(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := command(ctx, "go", args...)
+	cmd := program.Command(ctx, "go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	return cmd
 }

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"railhead/hack/debian"
+	"railhead/hack/program"
 )
 
 // Kernel chooses a kernel: the newest of a series ("7" or "6.12") that a Debian suite offers for amd64.
@@ -41,8 +44,8 @@ const guestModules = `
 	inet_diag tcp_diag udp_diag sch_tbf sch_htb sch_ingress cls_flower act_mirred`
 
 // makeKernel fetches the kernel and prepares its modules.
-func makeKernel(ctx context.Context, c *cache, s *suite, tools tree, k Kernel) (*kernelFiles, error) {
-	names, err := s.packageNames(ctx, kernelPackage)
+func makeKernel(ctx context.Context, c *cache, s *debian.Suite, tools tree, k Kernel) (*kernelFiles, error) {
+	names, err := s.Names(ctx, kernelPackage)
 	if err != nil {
 		return nil, err
 	}
@@ -54,13 +57,13 @@ func makeKernel(ctx context.Context, c *cache, s *suite, tools tree, k Kernel) (
 	if err != nil {
 		return nil, err
 	}
-	inputs := append(debStrings(debs), bootModules, guestModules)
+	inputs := append(debian.Strings(debs), bootModules, guestModules)
 	dir, err := c.product(ctx, "kernel-"+release, inputs, func(ctx context.Context, out, scratch string) error {
 		root, downloads := filepath.Join(scratch, "root"), filepath.Join(scratch, "debs")
 		if err := mkdirs(root, downloads); err != nil {
 			return err
 		}
-		if err := s.install(ctx, root, downloads, debs); err != nil {
+		if err := s.Unpack(ctx, root, downloads, debs); err != nil {
 			return err
 		}
 		return packKernel(ctx, tools, root, filepath.Join(scratch, "selected"), release, out)
@@ -120,12 +123,12 @@ func numbers(text string) []int {
 
 // kernelDebs are the packages of a kernel release that hold its image and modules: one package in older suites, two in
 // newer ones. The rest of what the image depends on is for installing it.
-func kernelDebs(ctx context.Context, s *suite, release string) ([]deb, error) {
-	all, err := s.closure(ctx, kernelPackage+release)
+func kernelDebs(ctx context.Context, s *debian.Suite, release string) ([]debian.Package, error) {
+	all, err := s.Closure(ctx, kernelPackage+release)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(d deb) bool { return !strings.HasSuffix(d.Name, "-"+release) }), nil
+	return slices.DeleteFunc(all, func(d debian.Package) bool { return !strings.HasSuffix(d.Name, "-"+release) }), nil
 }
 
 // packKernel writes vmlinuz, modules.ext4 and boot/ into out from the unpacked packages in root.
@@ -152,7 +155,7 @@ func packKernel(ctx context.Context, tools tree, root, selected, release, out st
 	if err := os.Symlink(from, filepath.Join(base, "lib/modules", release)); err != nil {
 		return err
 	}
-	if err := run(tools.command(ctx, "usr/sbin/depmod", "-b", base, release)); err != nil {
+	if err := program.Run(tools.command(ctx, "usr/sbin/depmod", "-b", base, release)); err != nil {
 		return err
 	}
 	to := filepath.Join(selected, "usr/lib/modules", release)
@@ -163,7 +166,7 @@ func packKernel(ctx context.Context, tools tree, root, selected, release, out st
 	if err := os.Symlink("usr/lib", filepath.Join(selected, "lib")); err != nil {
 		return err
 	}
-	if err := run(tools.command(ctx, "usr/sbin/depmod", "-b", selected, release)); err != nil {
+	if err := program.Run(tools.command(ctx, "usr/sbin/depmod", "-b", selected, release)); err != nil {
 		return err
 	}
 	if err := copyBootModules(to, order, filepath.Join(out, "boot")); err != nil {
@@ -217,7 +220,7 @@ func copyModules(ctx context.Context, tools tree, from, to string) ([]string, er
 		}
 	}
 	if len(packed) > 0 {
-		if err := run(tools.command(ctx, "usr/bin/xz", append([]string{"--decompress", "--threads=0"}, packed...)...)); err != nil {
+		if err := program.Run(tools.command(ctx, "usr/bin/xz", append([]string{"--decompress", "--threads=0"}, packed...)...)); err != nil {
 			return nil, err
 		}
 	}

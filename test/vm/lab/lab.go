@@ -19,6 +19,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"railhead/hack/debian"
 )
 
 // The Debian suites: QEMU comes from a stable one, kernel and guest userland from the one that has the newest.
@@ -73,20 +75,21 @@ func Prepare(ctx context.Context, cfg Config, machines []Machine) (*Lab, error) 
 	}
 	defer c.close()
 	l := &Lab{kernels: map[Kernel]*kernelFiles{}, movable: map[Kernel]string{}, tried: map[need]error{}}
-	suites, err := openSuites(ctx, c, cfg, machines)
+	debians, err := openSuites(ctx, c, cfg, machines)
 	if err != nil {
 		return nil, err
 	}
-	if l.tools, err = makeTools(ctx, c, suites[toolsSuite]); err != nil {
+	defer debians.close()
+	if l.tools, err = makeTools(ctx, c, debians[toolsSuite]); err != nil {
 		return nil, fmt.Errorf("QEMU and disk tools: %w", err)
 	}
-	if l.userland, err = makeUserland(ctx, c, suites[userlandSuite], l.tools); err != nil {
+	if l.userland, err = makeUserland(ctx, c, debians[userlandSuite], l.tools); err != nil {
 		return nil, fmt.Errorf("guest userland: %w", err)
 	}
 	for _, m := range machines {
 		n := m.need()
 		if _, done := l.tried[n]; !done {
-			l.tried[n] = l.addKernel(ctx, c, suites[m.Kernel.Suite], n)
+			l.tried[n] = l.addKernel(ctx, c, debians[m.Kernel.Suite], n)
 		}
 	}
 	if ctx.Err() != nil {
@@ -105,7 +108,7 @@ type need struct {
 func (m Machine) need() need { return need{m.Kernel, m.MovableRXE} }
 
 // addKernel makes a kernel and, where it is needed, the movable rxe module for it.
-func (l *Lab) addKernel(ctx context.Context, c *cache, s *suite, n need) error {
+func (l *Lab) addKernel(ctx context.Context, c *cache, s *debian.Suite, n need) error {
 	k, err := makeKernel(ctx, c, s, l.tools, n.kernel)
 	if err != nil {
 		return fmt.Errorf("kernel: %w", err)
@@ -120,28 +123,34 @@ func (l *Lab) addKernel(ctx context.Context, c *cache, s *suite, n need) error {
 }
 
 // openSuites opens the tools' and userland's suites and those of the machines' kernels.
-func openSuites(ctx context.Context, c *cache, cfg Config, machines []Machine) (map[string]*suite, error) {
-	from := mirror{URI: cfg.Mirror}
-	if from.URI == "" {
-		var err error
-		if from, err = hostMirror(); err != nil {
-			return nil, err
-		}
-	}
+func openSuites(ctx context.Context, c *cache, cfg Config, machines []Machine) (suites, error) {
 	names := []string{toolsSuite, userlandSuite}
 	for _, m := range machines {
 		names = append(names, m.Kernel.Suite)
 	}
 	slices.Sort(names)
-	suites := map[string]*suite{}
+	all := suites{}
 	for _, name := range slices.Compact(names) {
-		s, err := openSuite(ctx, c, from, name, cfg.Refresh)
+		s, err := debian.Open(ctx, debian.Config{
+			Dir: c.aptDir(name), Suite: name, Architecture: runtime.GOARCH,
+			Mirror: debian.Mirror{URI: cfg.Mirror}, Refresh: cfg.Refresh, Logf: cfg.Logf,
+		})
 		if err != nil {
-			return nil, fmt.Errorf("suite %s: %w", name, err)
+			all.close()
+			return nil, err
 		}
-		suites[name] = s
+		all[name] = s
 	}
-	return suites, nil
+	return all, nil
+}
+
+// suites are open Debian suites by their names.
+type suites map[string]*debian.Suite
+
+func (all suites) close() {
+	for _, s := range all {
+		s.Close()
+	}
 }
 
 // checkHost says everything that this machine lacks for a lab, at once.

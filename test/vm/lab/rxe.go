@@ -16,6 +16,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"railhead/hack/debian"
+	"railhead/hack/program"
 )
 
 // rxeDir is where the kernel's source has Soft-RoCE, and rxeModule where a module directory has it.
@@ -32,9 +35,9 @@ strip --strip-debug -o /src/stripped.ko /src/rdma_rxe.ko
 `
 
 // makeMovableRXE builds Soft-RoCE for a kernel release with rxeEdits, with Debian's source, headers and compiler.
-func makeMovableRXE(ctx context.Context, c *cache, s *suite, release string) (string, error) {
+func makeMovableRXE(ctx context.Context, c *cache, s *debian.Suite, release string) (string, error) {
 	headers := "linux-headers-" + release
-	debs, err := s.closure(ctx, headers, "make", "bash", "coreutils", "sed", "gawk", "grep", "findutils", "mount", "xz-utils", "binutils")
+	debs, err := s.Closure(ctx, headers, "make", "bash", "coreutils", "sed", "gawk", "grep", "findutils", "mount", "xz-utils", "binutils")
 	if err != nil {
 		return "", err
 	}
@@ -50,10 +53,10 @@ func makeMovableRXE(ctx context.Context, c *cache, s *suite, release string) (st
 		if err := mkdirs(root.at("src"), downloads); err != nil {
 			return err
 		}
-		if err := s.install(ctx, string(root), downloads, debs); err != nil {
+		if err := s.Unpack(ctx, string(root), downloads, debs); err != nil {
 			return err
 		}
-		if err := s.fetchSource(ctx, root, downloads, source); err != nil {
+		if err := fetchSource(ctx, s, root, downloads, source); err != nil {
 			return err
 		}
 		if err := apply(root.at("src"), rxeEdits()); err != nil {
@@ -68,30 +71,30 @@ func makeMovableRXE(ctx context.Context, c *cache, s *suite, release string) (st
 }
 
 // kernelSource is the source package of exactly the kernel whose headers are among debs.
-func kernelSource(release string, debs []deb) (deb, error) {
-	i := slices.IndexFunc(debs, func(d deb) bool { return d.Name == "linux-headers-"+release })
+func kernelSource(release string, debs []debian.Package) (debian.Package, error) {
+	i := slices.IndexFunc(debs, func(d debian.Package) bool { return d.Name == "linux-headers-"+release })
 	if i < 0 {
-		return deb{}, fmt.Errorf("no headers of kernel %s", release)
+		return debian.Package{}, fmt.Errorf("no headers of kernel %s", release)
 	}
 	version := numbers(release)
 	if len(version) < 2 {
-		return deb{}, fmt.Errorf("kernel release %s has no series", release)
+		return debian.Package{}, fmt.Errorf("kernel release %s has no series", release)
 	}
 	name := fmt.Sprintf("linux-source-%d.%d", version[0], version[1])
-	return deb{Name: name, Version: debs[i].Version}, nil
+	return debian.Package{Name: name, Version: debs[i].Version}, nil
 }
 
 // fetchSource puts Soft-RoCE's source into the chroot's /src. The source package is large; only this one directory of
 // it is ever written to disk.
-func (s *suite) fetchSource(ctx context.Context, root tree, downloads string, source deb) error {
-	files, err := s.fetch(ctx, downloads, []deb{source})
+func fetchSource(ctx context.Context, s *debian.Suite, root tree, downloads string, source debian.Package) error {
+	files, err := s.Fetch(ctx, downloads, []debian.Package{source})
 	if err != nil {
 		return err
 	}
 	// Ending the programs early is part of the plan: the directory is in the middle of the archive.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	unpack := command(ctx, "dpkg-deb", "--fsys-tarfile", files[0])
+	unpack := program.Command(ctx, "dpkg-deb", "--fsys-tarfile", files[0])
 	packed, err := unpack.StdoutPipe()
 	if err != nil {
 		return err
@@ -189,11 +192,11 @@ func buildRXE(ctx context.Context, root tree, release string) error {
 	if err := unix.Mknod(root.at("dev/null"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))); err != nil {
 		return fmt.Errorf("chroot: /dev/null: %w", err)
 	}
-	cmd := command(ctx, "/usr/bin/bash", "-c", buildScript, "build", release)
+	cmd := program.Command(ctx, "/usr/bin/bash", "-c", buildScript, "build", release)
 	cmd.SysProcAttr.Chroot = string(root)
 	cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // what it mounts is its own
 	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID  // no compiler outlives it
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=/usr/bin:/usr/sbin", "LC_ALL=C", "KBUILD_MODPOST_WARN=1"}
-	return run(cmd)
+	return program.Run(cmd)
 }

@@ -9,6 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+
+	"railhead/hack/debian"
+	"railhead/hack/program"
 )
 
 // tree is a directory with unpacked packages, a C library among them.
@@ -21,20 +24,20 @@ const libraries = "usr/lib/x86_64-linux-gnu"
 func (t tree) at(path string) string { return filepath.Join(string(t), path) }
 
 // command is a program of the tree, run by the tree's own loader with its own libraries, whatever this machine has.
-func (t tree) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+func (t tree) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	search := t.at(libraries) + ":" + t.at(libraries+"/pulseaudio") // QEMU links a private library of pulseaudio's
-	loader := []string{"--library-path", search, "--argv0", filepath.Base(program), t.at(program)}
-	return command(ctx, t.at("usr/lib64/ld-linux-x86-64.so.2"), append(loader, args...)...)
+	loader := []string{"--library-path", search, "--argv0", filepath.Base(name), t.at(name)}
+	return program.Command(ctx, t.at("usr/lib64/ld-linux-x86-64.so.2"), append(loader, args...)...)
 }
 
 // makeTools is the tree with QEMU and what makes disks and module indexes.
-func makeTools(ctx context.Context, c *cache, s *suite) (tree, error) {
-	debs, err := s.closure(ctx, "qemu-system-x86", "e2fsprogs", "kmod", "xz-utils")
+func makeTools(ctx context.Context, c *cache, s *debian.Suite) (tree, error) {
+	debs, err := s.Closure(ctx, "qemu-system-x86", "e2fsprogs", "kmod", "xz-utils")
 	if err != nil {
 		return "", err
 	}
-	dir, err := c.product(ctx, "tools", append(debStrings(debs), documentation), func(ctx context.Context, out, scratch string) error {
-		if err := s.install(ctx, out, scratch, debs); err != nil {
+	dir, err := c.product(ctx, "tools", append(debian.Strings(debs), documentation), func(ctx context.Context, out, scratch string) error {
+		if err := s.Unpack(ctx, out, scratch, debs); err != nil {
 			return err
 		}
 		return removeAll(out, documentation)
@@ -66,7 +69,7 @@ func makeDisk(ctx context.Context, tools tree, dir, image string) error {
 	}
 	const spare = 16 << 20 // the file system's own tables
 	kib := (bytes+bytes/20+inodes*256+spare)/1024 + 1
-	if err := run(tools.command(ctx, "usr/sbin/mke2fs", "-q", "-t", "ext4", "-O", "^has_journal,^resize_inode", "-m", "0",
+	if err := program.Run(tools.command(ctx, "usr/sbin/mke2fs", "-q", "-t", "ext4", "-O", "^has_journal,^resize_inode", "-m", "0",
 		"-N", strconv.FormatInt(inodes+64, 10), "-d", dir, image, strconv.FormatInt(kib, 10)+"k")); err != nil {
 		return fmt.Errorf("disk of %d files and %d MiB: %w", inodes, bytes>>20, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"railhead/hack/debian"
 )
 
 // userlandPackages is what guests have: a shell for humans, the programs whose answers tests compare ours with, and
@@ -41,19 +43,19 @@ func userlandLinks() map[string]string {
 }
 
 // makeUserland is the disk image that all guests share, without kernel modules.
-func makeUserland(ctx context.Context, c *cache, s *suite, tools tree) (string, error) {
-	debs, err := s.closure(ctx, strings.Fields(userlandPackages)...)
+func makeUserland(ctx context.Context, c *cache, s *debian.Suite, tools tree) (string, error) {
+	debs, err := s.Closure(ctx, strings.Fields(userlandPackages)...)
 	if err != nil {
 		return "", err
 	}
 	const image = "userland.ext4"
-	inputs := append(debStrings(debs), userlandWaste, fmt.Sprint(userlandLinks(), userlandFiles()))
+	inputs := append(debian.Strings(debs), userlandWaste, fmt.Sprint(userlandLinks(), userlandFiles()))
 	dir, err := c.product(ctx, "userland", inputs, func(ctx context.Context, out, scratch string) error {
 		root, downloads := filepath.Join(scratch, "root"), filepath.Join(scratch, "debs")
 		if err := mkdirs(root, downloads); err != nil {
 			return err
 		}
-		if err := s.install(ctx, root, downloads, debs); err != nil {
+		if err := s.Unpack(ctx, root, downloads, debs); err != nil {
 			return err
 		}
 		if err := removeAll(root, userlandWaste); err != nil {
