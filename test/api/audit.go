@@ -1,0 +1,161 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// auditPolicy has the API server log every write once it is answered.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted, Panic]
+rules:
+- {level: Metadata, verbs: [create, update, patch, delete, deletecollection]}
+- {level: None}
+`
+
+// Write is a request that the API server logged.
+type Write struct {
+	User, UserAgent string
+	Groups          []string
+	Verb            string
+	Object          string // resource/namespace/name, and /subresource
+	Code            int
+	Time            time.Time // when it was answered
+	// Webhooks are the mutating webhooks that were called.
+	Webhooks []string
+}
+
+// Done says whether the write took place.
+func (w Write) Done() bool { return w.Code >= 200 && w.Code < 300 }
+
+func (w Write) String() string {
+	return fmt.Sprintf("%s %s %s by %s: %d", w.Time.Format(time.StampMilli), w.Verb, w.Object, w.User, w.Code)
+}
+
+// Counts are how often objects were written, by verb and object.
+type Counts map[string]int
+
+// CountWrites counts what took place.
+func CountWrites(writes []Write) Counts {
+	counts := Counts{}
+	for _, w := range writes {
+		if w.Done() {
+			counts[w.Verb+" "+w.Object]++
+		}
+	}
+	return counts
+}
+
+// Writes are the requests of a user or a group in the order they were answered,
+// or of all if that is empty. A request that was answered before the call is
+// among them.
+func (s *Server) Writes(t *testing.T, who string) []Write {
+	t.Helper()
+	marker := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "audit-"}}
+	if err := s.Create(t.Context(), marker); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(t.Context(), marker); err != nil {
+		t.Fatal(err)
+	}
+	var writes []Write
+	Eventually(t, func() string {
+		all := s.logged(t)
+		writes = nil
+		seen := false
+		for _, w := range all {
+			if w.Verb == "delete" && w.Object == "configmaps/default/"+marker.Name {
+				seen = true
+			}
+			if who == "" || w.User == who || slices.Contains(w.Groups, who) {
+				writes = append(writes, w)
+			}
+		}
+		if !seen {
+			return "the audit log's marker " + marker.Name
+		}
+		return ""
+	})
+	return writes
+}
+
+// auditEvent is what counts here of an audit.k8s.io/v1 Event.
+type auditEvent struct {
+	Verb string `json:"verb"`
+	User struct {
+		Username string   `json:"username"`
+		Groups   []string `json:"groups"`
+	} `json:"user"`
+	UserAgent string `json:"userAgent"`
+	ObjectRef struct {
+		Resource, Namespace, Name, Subresource string
+	} `json:"objectRef"`
+	ResponseStatus struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+	StageTimestamp metav1.MicroTime  `json:"stageTimestamp"`
+	Annotations    map[string]string `json:"annotations"`
+}
+
+func (s *Server) logged(t *testing.T) []Write {
+	t.Helper()
+	data, err := os.ReadFile(s.audit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = data[:bytes.LastIndexByte(data, '\n')+1] // a line may be half written
+	var writes []Write
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e auditEvent
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatalf("audit log: %v: %s", err, lines.Text())
+		}
+		writes = append(writes, e.write())
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return writes
+}
+
+func (e *auditEvent) write() Write {
+	object := e.ObjectRef.Resource + "/" + e.ObjectRef.Namespace + "/" + e.ObjectRef.Name
+	if e.ObjectRef.Subresource != "" {
+		object += "/" + e.ObjectRef.Subresource
+	}
+	w := Write{
+		User: e.User.Username, Groups: e.User.Groups, UserAgent: e.UserAgent, Verb: e.Verb, Object: object,
+		Code: e.ResponseStatus.Code, Time: e.StageTimestamp.Time,
+	}
+	for key, value := range e.Annotations {
+		if strings.HasPrefix(key, "mutation.webhook.admission.k8s.io/") {
+			w.Webhooks = append(w.Webhooks, value)
+		}
+	}
+	return w
+}
+
+// Eventually waits until nothing is missing any more.
+func Eventually(t *testing.T, missing func() string) {
+	t.Helper()
+	var last string
+	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if last = missing(); last == "" {
+			return
+		}
+	}
+	t.Fatalf("still missing after %s: %s", Patience, last)
+}

@@ -1,0 +1,208 @@
+package api
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"railhead/hack/cluster/binaries"
+	"railhead/internal/ipam/holder"
+	"railhead/internal/kernel/kerneltest"
+)
+
+// killsEnv says how often TestAddressesKilled kills. Ten times the usual number,
+// 1,000, takes about ten times as long.
+const (
+	killsEnv   = "RAILHEAD_IPAM_KILLS"
+	usualKills = 100
+)
+
+// moments in the order in which they are tried.
+func moments() []Moment { return []Moment{Before, Between, After} }
+
+// TestAddressesKilled kills agents at each write to the API server and at each
+// operation on their disks, and then controllers at each write, while pods come
+// and go on three nodes that share two pools with fewer addresses than pods. At no time do two pods have
+// one address, by their own word and by their namespaces; when it is over,
+// everybody tells the same, and every address can be given out.
+//
+// It has network and mount namespaces of its own, and touches no others.
+func TestAddressesKilled(t *testing.T) {
+	t.Parallel()
+	Wanted(t)
+	if _, err := binaries.Ensure(t.Context(), t.Output(), binaries.Etcd, binaries.Kubernetes); err != nil {
+		t.Fatal(err) // before there is no network
+	}
+	kerneltest.NetNS(t, func() {
+		if err := makeDefaultRoute(); err != nil {
+			t.Fatal(err)
+		}
+		total := number(t, killsEnv, usualKills)
+		const nodes, seats, addresses = 3, 8, 21
+		s := Require(t)
+		s.Configure(t, usual)
+		pools := []holder.PoolRef{s.smallPool(t, 1, addresses), s.smallPool(t, 2, addresses)}
+		program := s.Build(t)
+		st, all := newStress(t, s, nodes, seats, pools...)
+		controllers := total / 4
+
+		t.Run("agents", func(t *testing.T) {
+			s.Spawn(t, program, Replica{Name: "replica"}, "").AwaitReady(t)
+			st.run(t, all, func() { st.killAgents(t, total-controllers) })
+			st.agree(t)
+		})
+		if t.Failed() {
+			return
+		}
+		t.Run("controllers", func(t *testing.T) {
+			st.run(t, all, func() {
+				s.killControllers(t, program, controllers)
+				s.Spawn(t, program, Replica{Name: "replica"}, "").AwaitReady(t)
+			})
+			st.agree(t)
+		})
+		t.Run("all can be given out", func(t *testing.T) {
+			s.Spawn(t, program, Replica{Name: "replica"}, "").AwaitReady(t)
+			st.exhaust(t, all, addresses)
+		})
+	})
+}
+
+// run has pods come and go while something is done.
+func (st *stress) run(t *testing.T, all []*seat, do func()) {
+	t.Helper()
+	st.done = make(chan struct{})
+	for _, seat := range all {
+		st.idle.Add(1)
+		go seat.occupy(t)
+	}
+	do()
+	close(st.done)
+	st.idle.Wait()
+}
+
+// killAgents kills agents until there were that many kills, and lets all live then.
+func (st *stress) killAgents(t *testing.T, kills int) {
+	t.Helper()
+	began := time.Now()
+	var left atomic.Int64
+	left.Store(int64(kills))
+	var group sync.WaitGroup
+	for i, n := range st.nodes {
+		group.Go(func() {
+			for round := i; left.Add(-1) >= 0; round += len(st.nodes) + 1 {
+				n.liveAndDie(t, agentDoom(round))
+			}
+			n.begin(t, Doom{})
+		})
+	}
+	group.Wait()
+	t.Logf("%d kills of agents took %.0f s; at most %d addresses were in use", kills, time.Since(began).Seconds(), st.most)
+}
+
+// agentDoom is the end of a life: over the rounds, each of its first writes and
+// operations on the disk at each moment, early ones and late ones in turn.
+func agentDoom(round int) Doom {
+	const writes, operations, stride = 24, 48, 7 // of which none divides by the last
+	d := Doom{When: moments()[round%3], Disk: round/3%2 == 1, At: 1 + round/6*stride%writes}
+	if d.Disk {
+		d.At = 1 + round/6*stride%operations
+	}
+	return d
+}
+
+// liveAndDie is one life of the node's agent, which ends as it is to.
+func (n *stressNode) liveAndDie(t *testing.T, doom Doom) {
+	t.Helper()
+	life := n.begin(t, doom)
+	select {
+	case <-life.ended:
+	case <-time.After(Patience):
+		t.Errorf("%s does not come to its end: %+v\n%s", n.name, doom, lastLines(life.log.String(), 30))
+		life.end()
+		return
+	}
+	if !life.wasKilled() {
+		t.Errorf("%s ended by itself: %v\n%s", n.name, life.err, lastLines(life.log.String(), 30))
+	}
+	n.kills.Add(1)
+}
+
+// killControllers kills one controller after the other.
+func (s *Server) killControllers(t *testing.T, program string, kills int) {
+	t.Helper()
+	began := time.Now()
+	for i := range kills {
+		doom := Doom{At: 1 + i/3%8, When: moments()[i%3]}
+		t.Run(fmt.Sprintf("%s write %d", doom.When, doom.At), func(t *testing.T) { s.controllerDies(t, program, doom) })
+	}
+	t.Logf("%d kills of controllers took %.0f s", kills, time.Since(began).Seconds())
+}
+
+func (s *Server) controllerDies(t *testing.T, program string, doom Doom) {
+	t.Helper()
+	g := newGate(t, s.replicaConfig(t, Replica{}), doom)
+	var p *Process
+	started := make(chan struct{})
+	g.kill = func() {
+		<-started
+		_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		<-p.ended
+	}
+	p = s.Spawn(t, program, Replica{Name: "replica", Server: g.url}, "https://127.0.0.1:1")
+	close(started)
+	select {
+	case <-p.ended:
+	case <-time.After(Patience):
+		t.Errorf("the controller does not come to its end: %+v", doom)
+	}
+}
+
+// agree compares what pods were told with what is in their namespaces, and both
+// with what the cluster says once it has settled.
+func (st *stress) agree(t *testing.T) {
+	t.Helper()
+	told := sortedAddresses(st.book.all())
+	if found := sortedAddresses(inNamespaces(t, st.sub("namespaces"))); !slices.Equal(told, found) {
+		t.Errorf("pods were told %v, their namespaces have %v", told, found)
+	}
+	st.agreeCluster(t)
+}
+
+// exhaust ends all pods and has one node after the other give out every address.
+func (st *stress) exhaust(t *testing.T, all []*seat, addresses int) {
+	t.Helper()
+	st.done = make(chan struct{})
+	for _, seat := range all {
+		if seat.pod != nil && !seat.end(t) {
+			return
+		}
+	}
+	for _, n := range st.nodes {
+		var used []*seat
+		got := map[netip.Addr]bool{}
+		for number := range addresses {
+			s := &seat{stress: st, node: n, number: 100 + number, random: all[0].random}
+			if !s.start(t) {
+				t.Fatalf("%s got %d of %d addresses of each pool", n.name, number, addresses)
+			}
+			for _, g := range s.given.Addresses {
+				got[g.Prefix.Addr()] = true
+			}
+			used = append(used, s)
+		}
+		if len(got) != addresses*len(st.pools) {
+			t.Errorf("%s gave out %d addresses, there are %d", n.name, len(got), addresses*len(st.pools))
+		}
+		for _, s := range used {
+			s.end(t)
+		}
+	}
+}
+
+func containsAddress(list []netip.Addr, a netip.Addr) bool { return slices.Contains(list, a) }

@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+
+	"railhead/hack/program"
+)
+
+// nodeProcess is a node's agent as a process.
+type nodeProcess struct {
+	node  string
+	log   *buffer
+	in    io.WriteCloser
+	ready chan struct{} // closed once it gives pods addresses
+	ended chan struct{}
+	err   error
+	stop  context.CancelFunc
+
+	mu      sync.Mutex
+	last    int // ID of an order
+	waiting map[int]chan answer
+}
+
+// startNode starts a life of a node's agent.
+func startNode(t *testing.T, life nodeLife) *nodeProcess {
+	t.Helper()
+	text, err := json.Marshal(life)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &nodeProcess{
+		node: life.Node, log: &buffer{}, ready: make(chan struct{}), ended: make(chan struct{}), waiting: map[int]chan answer{},
+	}
+	var ctx context.Context
+	ctx, p.stop = context.WithCancel(context.Background())
+	cmd := program.Command(ctx, self)
+	cmd.Env = append(os.Environ(), nodeLifeEnv+"="+string(text))
+	cmd.Stderr = p.log
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		p.listen(out)
+		p.err = cmd.Wait()
+	}()
+	return p
+}
+
+// listen hands on answers until there are none any more.
+func (p *nodeProcess) listen(out io.Reader) {
+	answers := json.NewDecoder(out)
+	for {
+		var a answer
+		if answers.Decode(&a) != nil { // it ended, perhaps within a line
+			return
+		}
+		if a.Ready {
+			close(p.ready)
+			continue
+		}
+		p.mu.Lock()
+		waiting := p.waiting[a.ID]
+		delete(p.waiting, a.ID)
+		p.mu.Unlock()
+		waiting <- a
+	}
+}
+
+// errDied is that a process died before it answered: what it was told may be done or not.
+var errDied = errors.New("the agent died before it answered")
+
+// ask tells the process something and returns its answer.
+func (p *nodeProcess) ask(o order) (answer, error) {
+	select {
+	case <-p.ready:
+	case <-p.ended:
+		return answer{}, errDied
+	}
+	told := make(chan answer, 1)
+	p.mu.Lock()
+	p.last++
+	o.ID = p.last
+	p.waiting[o.ID] = told
+	text, err := json.Marshal(o)
+	if err == nil {
+		_, err = p.in.Write(append(text, '\n'))
+	}
+	p.mu.Unlock()
+	if err != nil {
+		return answer{}, errDied
+	}
+	select {
+	case a := <-told:
+		return a, nil
+	case <-p.ended:
+	}
+	select {
+	case a := <-told: // its last word
+		return a, nil
+	default:
+		return answer{}, errDied
+	}
+}
+
+// wasKilled says whether the process, which has ended, was killed by a signal.
+func (p *nodeProcess) wasKilled() bool {
+	<-p.ended
+	var failed *exec.ExitError
+	if !errors.As(p.err, &failed) {
+		return false
+	}
+	status, ok := failed.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// end ends the process, if it has not ended.
+func (p *nodeProcess) end() {
+	_ = p.in.Close()
+	p.stop()
+	<-p.ended
+}

@@ -1,0 +1,118 @@
+package api
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"railhead/internal/ipam/holder"
+)
+
+// stress is nodes whose pods come and go while what gives them addresses is
+// killed, again and again.
+type stress struct {
+	*Server
+	*book
+	cli   string // the command line, which is asked who has what
+	pools []holder.PoolRef
+	nodes []*stressNode
+	done  chan struct{} // closed: no pod comes or goes any more
+	idle  sync.WaitGroup
+}
+
+// stressNode is a node with its agent, of which one life follows the other.
+type stressNode struct {
+	name, dir, namespaces string
+	kubeconfig            string
+	kills                 atomic.Int64
+
+	mu   sync.Mutex
+	life *nodeProcess
+	next chan struct{} // closed when the next life begins
+}
+
+func newStress(t *testing.T, s *Server, nodes, seats int, pools ...holder.PoolRef) (*stress, []*seat) {
+	t.Helper()
+	s.InstallAgents(t)
+	st := &stress{Server: s, book: newBook(), cli: s.buildCLI(t), pools: pools, done: make(chan struct{})}
+	var all []*seat
+	for i := range nodes {
+		name := fmt.Sprintf("node%d", i)
+		if err := s.Create(t.Context(), NodeObject(name)); err != nil {
+			t.Fatal(err)
+		}
+		n := &stressNode{
+			name: name, dir: s.sub("journal-" + name), namespaces: s.sub("namespaces/" + name), kubeconfig: s.agentKubeconfig(t, name), next: make(chan struct{}),
+		}
+		st.nodes = append(st.nodes, n)
+		for number := range seats {
+			all = append(all, &seat{stress: st, node: n, number: number, random: rand.New(rand.NewPCG(uint64(i), uint64(number)))})
+		}
+	}
+	t.Cleanup(func() {
+		for _, n := range st.nodes {
+			if life, _ := n.current(); life != nil {
+				life.end()
+			}
+		}
+		for _, seat := range all {
+			if seat.pod != nil {
+				_ = endNamespace(seat.namespace())
+			}
+		}
+	})
+	return st, all
+}
+
+// begin begins a life of the node's agent. The one before has ended.
+func (n *stressNode) begin(t *testing.T, doom Doom) *nodeProcess {
+	t.Helper()
+	life := startNode(t, nodeLife{
+		Kubeconfig: n.kubeconfig, Node: n.name, BootID: "boot", Dir: n.dir, Namespaces: n.namespaces, Doom: doom,
+	})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.life = life
+	close(n.next)
+	n.next = make(chan struct{})
+	return life
+}
+
+// current is the life that began last, and a channel that is closed when the
+// next one does.
+func (n *stressNode) current() (*nodeProcess, <-chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.life, n.next
+}
+
+// livingPods are the Pod objects that there are.
+func (st *stress) livingPods(t *testing.T) []corev1.Pod {
+	t.Helper()
+	var list corev1.PodList
+	if err := st.List(t.Context(), &list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// number is a number of the environment, or what it is by default.
+func number(t *testing.T, name string, usual int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return usual
+	}
+	var n int
+	if _, err := fmt.Sscan(text, &n); err != nil || n < 1 {
+		t.Fatalf("%s=%q: want a number above 0", name, text)
+	}
+	return n
+}

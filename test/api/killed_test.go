@@ -1,0 +1,204 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"railhead/internal/policy"
+)
+
+// TestKilled kills the controller after each number of writes that it can have
+// made, and has another one go on. Each time things end as they would have
+// without, and nothing is written more often.
+//
+// Killed means that no request passes any more: neither the write that comes
+// next nor one that tells somebody of the end.
+//
+//nolint:tparallel // what is to happen on the one API server happens one after the other
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	s := Require(t)
+	s.Configure(t, usual)
+	s.namespace(t, "spiderpool", nil)
+	var whole run
+	t.Run("never", func(t *testing.T) {
+		whole = s.killedAfter(t, -1, "")
+		golden(t, "killed/end.txt", whole.end)
+		whole.writes[subnetStatus] = min(whole.writes[subnetStatus], 2)
+		golden(t, "killed/writes.txt", printCounts(whole.writes))
+	})
+	if t.Failed() {
+		return
+	}
+	killed := true
+	n := 0
+	for ; killed; n++ {
+		t.Run(fmt.Sprintf("after %d", n), func(t *testing.T) {
+			killed = false
+			got := s.killedAfter(t, n, whole.end)
+			killed = got.killed
+			checkRun(t, whole, got)
+		})
+	}
+	if n < len(whole.writes) {
+		t.Errorf("the controller was killed %d times, and writes %d objects", n-1, len(whole.writes))
+	}
+}
+
+// subnetStatus is written at first, and once a pool that is cut from the subnet, or
+// once for both.
+const subnetStatus = "change spidersubnets//rails/status"
+
+// checkRun compares a run with one of a controller that was never killed.
+func checkRun(t *testing.T, whole, got run) {
+	t.Helper()
+	if diff := cmp.Diff(whole.end, got.end); diff != "" {
+		t.Errorf("the end (-never killed +killed):\n%s", diff)
+	}
+	for what, times := range got.writes {
+		most := whole.writes[what]
+		if what == subnetStatus {
+			most = 3
+		}
+		if times > most {
+			t.Errorf("%s: %d times, and at most %d times when never killed", what, times, most)
+		}
+	}
+}
+
+// run is what came of one run.
+type run struct {
+	end    string
+	writes Counts // of the replicas
+	killed bool   // before it had done everything
+}
+
+// killedAfter has a first replica make n writes and a second one do the rest, of
+// the same work, and waits for an end, if one is known. With a negative n the
+// first one does all.
+func (s *Server) killedAfter(t *testing.T, n int, want string) run {
+	t.Helper()
+	s.wipe(t)
+	for _, o := range s.work(t) {
+		made := o.DeepCopy()
+		Eventually(t, func() string { // as in wipe
+			if err := s.Create(t.Context(), made); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
+		if strings.HasPrefix(o.GetName(), "doomed") {
+			if err := s.Delete(t.Context(), made); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	before := len(s.Writes(t, "replica"))
+	limit := n
+	if n < 0 {
+		limit = 1 << 30
+	}
+	fuse := NewFuse(limit)
+	address := freeAddress(t) // of one replica after the other, as of a Service
+	c := s.Begin(t, Replica{Wrap: fuse.Around, WebhookAddress: address})
+	if n < 0 {
+		s.AwaitReady(t, c)
+	}
+	end, killed := s.settled(t, want, fuse)
+	c.Stop(t)
+	if killed {
+		c = s.Begin(t, Replica{WebhookAddress: address})
+		s.AwaitReady(t, c)
+		end, _ = s.settled(t, want, nil)
+		c.Stop(t)
+	}
+	writes := s.Writes(t, "replica")[before:]
+	return run{end: end, writes: anonymous(CountWrites(writes)), killed: killed}
+}
+
+// settled waits until the controller has written nothing for a while and things
+// are as wanted, and returns how they are; or until its fuse has blown. What is
+// not as wanted by then will not be.
+func (s *Server) settled(t *testing.T, want string, fuse *Fuse) (end string, killed bool) {
+	t.Helper()
+	const quiet, late = 1500 * time.Millisecond, 20 * time.Second
+	start, seen, since := time.Now(), -1, time.Now()
+	Eventually(t, func() string {
+		if killed = fuse != nil && fuse.Blown(); killed {
+			return ""
+		}
+		if n := len(s.Writes(t, "replica")); n != seen {
+			seen, since = n, time.Now()
+		}
+		if time.Since(since) < quiet {
+			return "an end of writes"
+		}
+		end = s.inventory(t)
+		if want != "" && end != want && time.Since(start) < late {
+			return "the end that is wanted"
+		}
+		return ""
+	})
+	return end, killed
+}
+
+// work is what the replicas find: what admission would have made of
+// testdata/killed/work.yaml.
+func (s *Server) work(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	catalog := policy.NewCatalog()
+	var objects []*unstructured.Unstructured
+	for _, o := range Objects(t, readFile(t, "testdata/killed/work.yaml")) {
+		if o.GroupVersionKind().Group != "spiderpool.spidernet.io" {
+			objects = append(objects, o)
+			continue
+		}
+		admitted, errs := decode(t, o)
+		if len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		catalog.Default(admitted)
+		text, err := yaml.Marshal(admitted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o = Objects(t, string(text))[0]
+		delete(o.Object, "status")
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+// anonymous counts objects whose names a UID makes as one, and patches as updates.
+func anonymous(counts Counts) Counts {
+	result := Counts{}
+	for what, n := range counts {
+		verb, object, _ := strings.Cut(what, " ")
+		parts := strings.Split(object, "/")
+		switch {
+		case parts[0] == "events":
+			continue // of what is told twice, one is kept and counted
+		case strings.HasPrefix(parts[2], "auto"):
+			parts[2] = parts[2][:strings.LastIndex(parts[2], "-")] + "-UID"
+		}
+		if verb == "update" || verb == "patch" {
+			verb = "change"
+		}
+		result[verb+" "+strings.Join(parts, "/")] += n
+	}
+	return result
+}
+
+func printCounts(counts Counts) string {
+	var text strings.Builder
+	for _, what := range sortedKeys(counts) {
+		fmt.Fprintf(&text, "%d %s\n", counts[what], what)
+	}
+	return text.String()
+}

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"railhead/hack/program"
+)
+
+func (s *Server) kubeconfig() string { return filepath.Join(s.dir, "kubeconfig") }
+
+// Said is what kubectl printed.
+type Said struct {
+	Stdout, Stderr string
+	Failed         bool
+}
+
+// Kubectl runs kubectl as the administrator.
+func (s *Server) Kubectl(t *testing.T, input string, args ...string) Said {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	path, err := s.programs.Path("kubectl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := program.Command(ctx, path, append([]string{
+		"--kubeconfig", s.kubeconfig(), "--cache-dir", filepath.Join(s.dir, "kubectl"),
+	}, args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &stdout, &stderr
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		t.Fatalf("kubectl %s: %v", strings.Join(args, " "), ctx.Err())
+	}
+	return Said{Stdout: stdout.String(), Stderr: stderr.String(), Failed: err != nil}
+}
+
+// Apply is `kubectl apply` of manifests, with its usual strict validation.
+func (s *Server) Apply(t *testing.T, manifests string) Said {
+	t.Helper()
+	return s.Kubectl(t, manifests, "apply", "-f", "-")
+}
+
+// MustApply is Apply of what has to be accepted.
+func (s *Server) MustApply(t *testing.T, manifests string) Said {
+	t.Helper()
+	said := s.Apply(t, manifests)
+	if said.Failed {
+		t.Fatalf("kubectl apply: %s%s\n%s", said.Stdout, said.Stderr, manifests)
+	}
+	return said
+}
+
+func lastLines(text string, n int) string { return program.LastLines(text, n) }

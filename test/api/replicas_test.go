@@ -1,0 +1,260 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cniv1 "railhead/api/cni/v1"
+)
+
+// pause is how long the leader is stopped.
+const pause = time.Minute
+
+// TestReplicas pauses the leader of two replicas for a minute. The other takes
+// over and goes on; webhooks are answered; and the first, when it wakes up,
+// writes nothing.
+//
+// The API server finds the webhooks through what stands for a Service: a
+// balancer that sends new connections to replicas that answer their readiness
+// probes, and leaves those that are open to a paused replica open, as
+// kube-proxy does. How long admission takes to recover is logged.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	s := Require(t)
+	s.Configure(t, usual)
+	s.namespace(t, "spiderpool", nil)
+	program := s.Build(t)
+	url := freeAddress(t)
+	names := []string{"replica-a", "replica-b"}
+	var replicas []*Process
+	for _, name := range names {
+		replicas = append(replicas, s.Spawn(t, program, Replica{Name: name, Elected: true}, "https://"+url))
+	}
+	only := Balance(t, url, replicas...)
+	for _, p := range replicas {
+		p.AwaitReady(t)
+	}
+	s.AwaitWebhooks(t, url)
+
+	for _, rail := range []int{1, 2, 3} {
+		s.rail(t, rail)
+	}
+	paused := s.leader(t, names)
+	t.Logf("%s leads and is paused", names[paused])
+	only(paused) // the connection that the API server keeps is to the leader: the worst case
+	s.AwaitWebhooks(t, url)
+	only(-1)
+	begin := time.Now()
+	replicas[paused].Signal(t, syscall.SIGSTOP)
+	woken := false
+	defer func() {
+		if !woken {
+			replicas[paused].Signal(t, syscall.SIGCONT) // it could not end otherwise
+		}
+	}()
+
+	s.AwaitWebhooks(t, url)
+	t.Logf("webhooks are answered again %.0f s after the pause began", time.Since(begin).Seconds())
+	s.remove(t, "gpu1-macvlan") // drift
+	s.awaitNetwork(t, "gpu1-macvlan", "ens1")
+	t.Logf("the other repaired what drifted %.0f s after the pause began", time.Since(begin).Seconds())
+	s.rail(t, 4)
+	s.change(t, 2, "ens12")
+	s.awaitNetwork(t, "gpu2-macvlan", "ens12")
+	time.Sleep(time.Until(begin.Add(pause)))
+
+	woken = true
+	wake := time.Now()
+	replicas[paused].Signal(t, syscall.SIGCONT)
+	s.change(t, 3, "ens13")
+	s.awaitNetwork(t, "gpu3-macvlan", "ens13")
+	Eventually(t, func() string {
+		if !replicas[paused].Ended() {
+			return "the end of " + names[paused] + ", which leads no more"
+		}
+		return ""
+	})
+	t.Logf("%s ended %.0f s after it woke up: %v", names[paused], time.Since(wake).Seconds(), replicas[paused].err)
+	before := s.quiet(t)
+	s.checkWoken(t, names[paused], wake)
+	s.checkCounts(t, names)
+	if diff := cmp.Diff(before, s.versions(t)); diff != "" {
+		t.Errorf("objects change though nobody changes them (-before +after):\n%s", diff)
+	}
+}
+
+// rail makes a network and waits for what comes of it.
+func (s *Server) rail(t *testing.T, n int) {
+	t.Helper()
+	manifest := fmt.Sprintf(`
+apiVersion: spiderpool.spidernet.io/v2beta1
+kind: SpiderIPPool
+metadata: {name: gpu%[1]d}
+spec: {subnet: 172.16.%[1]d.0/24, ips: [172.16.%[1]d.1-172.16.%[1]d.200]}
+---
+apiVersion: spiderpool.spidernet.io/v2beta1
+kind: SpiderMultusConfig
+metadata: {name: gpu%[1]d-macvlan, namespace: spiderpool}
+spec: {cniType: macvlan, macvlan: {master: [ens%[1]d], ippools: {ipv4: [gpu%[1]d]}}}
+`, n)
+	for _, o := range Objects(t, manifest) {
+		s.retried(t, func() error { return client.IgnoreAlreadyExists(s.Create(t.Context(), o.DeepCopy())) })
+	}
+	s.awaitNetwork(t, fmt.Sprintf("gpu%d-macvlan", n), fmt.Sprintf("ens%d", n))
+}
+
+// retried does what may fail while webhooks are not answered.
+func (s *Server) retried(t *testing.T, do func() error) {
+	t.Helper()
+	Eventually(t, func() string {
+		if err := do(); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// change gives a network another master.
+func (s *Server) change(t *testing.T, n int, master string) {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion("spiderpool.spidernet.io/v2beta1")
+	o.SetKind("SpiderMultusConfig")
+	o.SetNamespace("spiderpool")
+	o.SetName(fmt.Sprintf("gpu%d-macvlan", n))
+	patch := fmt.Sprintf(`{"spec":{"macvlan":{"master":[%q]}}}`, master)
+	s.retried(t, func() error { return s.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))) })
+}
+
+// remove deletes a NetworkAttachmentDefinition.
+func (s *Server) remove(t *testing.T, name string) {
+	t.Helper()
+	nad := &cniv1.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Namespace: "spiderpool", Name: name}}
+	s.retried(t, func() error { return s.Delete(t.Context(), nad) })
+}
+
+// awaitNetwork waits for a NetworkAttachmentDefinition on a master, and for the
+// status of what it is made of.
+func (s *Server) awaitNetwork(t *testing.T, name, master string) {
+	t.Helper()
+	Eventually(t, func() string {
+		var nad cniv1.NetworkAttachmentDefinition
+		if err := s.Get(t.Context(), client.ObjectKey{Namespace: "spiderpool", Name: name}, &nad); err != nil {
+			return err.Error()
+		}
+		if !strings.Contains(nad.Spec.Config, fmt.Sprintf("%q", master)) {
+			return fmt.Sprintf("master %s in %s", master, nad.Spec.Config)
+		}
+		return ""
+	})
+}
+
+// leader is the replica that renewed the Lease last.
+func (s *Server) leader(t *testing.T, names []string) int {
+	t.Helper()
+	leads := -1
+	for _, w := range s.Writes(t, "") {
+		if !strings.HasPrefix(w.Object, "leases/"+Namespace+"/") || !w.Done() {
+			continue
+		}
+		for i, name := range names {
+			if slices.Contains(w.Groups, name) {
+				leads = i
+			}
+		}
+	}
+	if leads < 0 {
+		t.Fatal("no replica holds the Lease")
+	}
+	return leads
+}
+
+// quiet waits until no replica has written anything but a Lease for three
+// retry periods, and returns the resource versions.
+func (s *Server) quiet(t *testing.T) map[string]string {
+	t.Helper()
+	const enough = 6 * time.Second
+	versions, since := s.versions(t), time.Now()
+	Eventually(t, func() string {
+		now := s.versions(t)
+		if !cmp.Equal(versions, now) {
+			versions, since = now, time.Now()
+		}
+		if time.Since(since) < enough {
+			return "an end of changes"
+		}
+		return ""
+	})
+	return versions
+}
+
+// versions are the resource versions of everything that replicas write but
+// their Lease.
+func (s *Server) versions(t *testing.T) map[string]string {
+	t.Helper()
+	versions := map[string]string{}
+	for _, kind := range ours() {
+		for _, o := range s.all(t, kind) {
+			versions[kind.Kind+" "+client.ObjectKeyFromObject(&o).String()] = o.GetResourceVersion()
+		}
+	}
+	return versions
+}
+
+// checkWoken wants no write of a replica since it woke up, unless it leads
+// again, and a Lease that the other holds.
+func (s *Server) checkWoken(t *testing.T, paused string, since time.Time) {
+	t.Helper()
+	for _, w := range s.Writes(t, paused) {
+		if w.Time.After(since) && w.Done() {
+			t.Errorf("%s wrote after it lost its lease: %s", paused, w)
+		}
+	}
+	var leases coordinationv1.LeaseList
+	if err := s.List(t.Context(), &leases, client.InNamespace(Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, lease := range leases.Items {
+		if n := lease.Spec.LeaseTransitions; n == nil || *n != 1 {
+			t.Errorf("lease %s changed hands %v times, want once", lease.Name, n)
+		}
+	}
+}
+
+// checkCounts wants no more writes of both replicas together than the test asked
+// for.
+func (s *Server) checkCounts(t *testing.T, names []string) {
+	t.Helper()
+	counts := Counts{}
+	for _, name := range names {
+		for what, n := range CountWrites(s.Writes(t, name)) {
+			counts[what] += n
+		}
+	}
+	t.Logf("writes of both:\n%s", printCounts(counts))
+	for what, n := range counts {
+		most := 1
+		switch verb, object, _ := strings.Cut(what, " "); {
+		case strings.HasPrefix(object, "leases/"), strings.HasPrefix(object, "events/"):
+			continue
+		case verb == "create" && strings.Contains(object, "/gpu1-macvlan"):
+			most = 2 // it was deleted
+		case strings.HasSuffix(object, "/status") && strings.Contains(object, "spidermultusconfigs"):
+			most = 2 // changed once
+		}
+		if n > most {
+			t.Errorf("%s: %d times, want at most %d", what, n, most)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package ipambench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"railhead/api/spiderpool/v2beta1"
+)
+
+// replay is how allocation from one map in one object is measured.
+type replay struct {
+	config  *rest.Config
+	scheme  *runtime.Scheme
+	records int           // in each pool before
+	writers int           // nodes that allocate at once
+	rails   int           // pools that each pod has an address of
+	lasts   time.Duration // pods begun within are counted to their end
+}
+
+// replayed is what came of a replay.
+type replayed struct {
+	replay
+	pods                 int
+	took                 time.Duration
+	each                 []time.Duration // of each pod, in order
+	conflicts, exhausted int64
+	sum                  Sum
+}
+
+func (r replayed) perSecond() float64 { return float64(r.pods*r.rails) / r.took.Seconds() }
+
+// run makes pools, allocates out of them, and deletes them.
+func (r replay) run(ctx context.Context) (result replayed, err error) {
+	admin, err := client.New(r.config, client.Options{Scheme: r.scheme})
+	if err != nil {
+		return result, err
+	}
+	pools, err := r.makePools(ctx, admin)
+	if err != nil {
+		return result, err
+	}
+	defer func() {
+		for _, name := range pools {
+			err = errors.Join(err, admin.Delete(ctx, &v2beta1.SpiderIPPool{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+		}
+		err = errors.Join(err, admin.DeleteAllOf(ctx, &v2beta1.SpiderEndpoint{}, client.InNamespace(metav1.NamespaceDefault)))
+	}()
+	return r.measure(ctx, pools)
+}
+
+func (r replay) measure(ctx context.Context, pools []string) (replayed, error) {
+	var (
+		conflicts, exhausted atomic.Int64
+		traffic              Traffic
+		mu                   sync.Mutex
+		each                 []time.Duration
+	)
+	group, ctx := errgroup.WithContext(ctx)
+	start := time.Now()
+	for w := range r.writers {
+		c, err := client.New(traffic.Client(r.config), client.Options{Scheme: r.scheme})
+		if err != nil {
+			return replayed{}, err
+		}
+		o := &oneMap{Client: c, node: fmt.Sprintf("node%d", w), conflicts: &conflicts, exhausted: &exhausted}
+		group.Go(func() error {
+			for i := 0; time.Since(start) < r.lasts; i++ {
+				began := time.Now()
+				if err := o.pod(ctx, fmt.Sprintf("replay-%d-%d", w, i), pools); err != nil {
+					return err
+				}
+				mu.Lock()
+				each = append(each, time.Since(began))
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	took := time.Since(start)
+	slices.SortFunc(each, cmp.Compare)
+	return replayed{
+		replay: r, pods: len(each), took: took, each: each,
+		conflicts: conflicts.Load(), exhausted: exhausted.Load(), sum: traffic.Sum(),
+	}, err
+}
+
+// makePools makes a pool a rail, with records of earlier pods.
+func (r replay) makePools(ctx context.Context, c client.Client) ([]string, error) {
+	var names []string
+	for rail := range r.rails {
+		pool := &v2beta1.SpiderIPPool{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("replay-%d", rail)},
+			Spec: v2beta1.IPPoolSpec{
+				IPVersion: new(int64(4)), Subnet: fmt.Sprintf("10.%d.0.0/16", rail),
+				IPs: []string{fmt.Sprintf("10.%[1]d.0.1-10.%[1]d.255.254", rail)},
+			},
+		}
+		if err := c.Create(ctx, pool); err != nil {
+			return names, err
+		}
+		names = append(names, pool.Name)
+		taken := map[string]record{}
+		address := netip.AddrFrom4([4]byte{10, byte(rail), 0, 0})
+		for i := range r.records {
+			address = address.Next()
+			name := fmt.Sprintf("earlier-%d", i)
+			taken[address.String()] = record{Pod: metav1.NamespaceDefault + "/" + name, PodUID: podUID(name)}
+		}
+		if err := setMap(pool, taken); err != nil {
+			return names, err
+		}
+		if err := c.Status().Update(ctx, pool); err != nil {
+			return names, err
+		}
+	}
+	return names, nil
+}
+
+// at is the time within which a share of something in order took place.
+func at(each []time.Duration, share float64) time.Duration {
+	if len(each) == 0 {
+		return 0
+	}
+	return each[min(len(each)-1, int(share*float64(len(each))))]
+}
+
+// String is what is printed of a replay.
+func (r replayed) String() string {
+	pods := float64(max(r.pods, 1))
+	return fmt.Sprintf("%s/s, %s conflicts, %s given up, %s an address, middle %s", figure(r.perSecond()),
+		figure(float64(r.conflicts)/pods), figure(float64(r.exhausted)/pods), kilobytes(float64(r.sum.Bytes)/pods), milliseconds(at(r.each, 0.5)))
+}
