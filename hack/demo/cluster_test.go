@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
+
+	"railhead/hack/cluster/driver"
+)
+
+// patient is how long anything may take to be seen in Prometheus: far more than
+// it takes.
+const patient = 2 * time.Minute
+
+// TestOnACluster shows the demo, and wants its series to be those of the pods
+// that there are, to go with them, and to tell of a rail that is unplugged.
+func TestOnACluster(t *testing.T) {
+	if os.Getenv("RAILHEAD_CLUSTER") == "" {
+		t.Skip("needs a cluster: RAILHEAD_CLUSTER=1 go test ./hack/demo, as root")
+	}
+	t.Chdir("../..")
+	parent, err := os.MkdirTemp("/var/tmp", "railhead-demo-test-") //nolint:usetesting // a node's images need a file system that overlayfs can write to
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := driver.Dir(filepath.Join(parent, "cluster"))
+	t.Cleanup(func() {
+		if err := dir.Down(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if err := os.Remove(parent); err != nil {
+			t.Error(err)
+		}
+	})
+	d := begun(t, dir)
+	d.eventually("one series a pod", func() string {
+		return cmp.Diff(d.pods(), d.seen(`rdma_pod_info`))
+	})
+	if _, err := dir.Give(t.Context(), driver.Order{Verb: "cut", Machine: "node1", Link: "0"}); err != nil {
+		t.Fatal(err)
+	}
+	d.eventually("a rail that is down", func() string {
+		down := d.query(`rdma_port_state{state="DOWN"} == 1`)
+		if len(down) == 1 && down[0].Metric["instance"] == "node1" && down[0].Metric["device"] == "mlx5_0" {
+			return ""
+		}
+		return down.String()
+	})
+	if _, err := d.run(t.Context(), "delete", "job", "-n", "research", "llama-pretrain"); err != nil {
+		t.Fatal(err)
+	}
+	d.eventually("no series of a job that is gone", func() string {
+		return d.query(`count by (pod_name) ({__name__=~"rdma_pod_.*",pod_namespace="research"})`).String()
+	})
+	if diff := cmp.Diff(d.pods(), d.seen(`rdma_pod_info`)); diff != "" {
+		t.Errorf("pods that stay (-want +got):\n%s", diff)
+	}
+}
+
+// demo is a demo that is up.
+type demo struct {
+	*cluster
+
+	t       *testing.T
+	metrics *metrics
+}
+
+func begun(t *testing.T, dir driver.Dir) *demo {
+	t.Helper()
+	c, err := bringUp(t.Context(), dir, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.deploy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.control(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m, err := startPrometheus(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := show(t.Context(), c, m); err != nil {
+		t.Fatal(err)
+	}
+	return &demo{cluster: c, t: t, metrics: m}
+}
+
+// pods lists the pods of the workloads: node, namespace, name, and the workload.
+func (d *demo) pods() []string {
+	d.t.Helper()
+	var all []string
+	for namespace, workload := range map[string]string{"research": "Job llama-pretrain", "serving": "Deployment chat-decode"} {
+		out, err := d.run(d.t.Context(), "get", "pods", "-n", namespace, "-o",
+			`jsonpath={range .items[*]}{.spec.nodeName} {.metadata.namespace}/{.metadata.name}{"\n"}{end}`)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		for line := range strings.Lines(out) {
+			all = append(all, strings.TrimSpace(line)+" "+workload)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// seen lists the pods of series in the same way.
+func (d *demo) seen(query string) []string {
+	d.t.Helper()
+	var all []string
+	for _, s := range d.query(query) {
+		all = append(all, fmt.Sprintf("%s %s/%s %s %s",
+			s.Metric["instance"], s.Metric["pod_namespace"], s.Metric["pod_name"], s.Metric["owner_kind"], s.Metric["owner_name"]))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (d *demo) query(query string) model.Vector {
+	d.t.Helper()
+	answer, _, err := d.metrics.Query(d.t.Context(), query, time.Now())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	series, ok := answer.(model.Vector)
+	if !ok {
+		d.t.Fatalf("%s: the answer is %T, want a vector", query, answer)
+	}
+	return series
+}
+
+// eventually waits until there is nothing wrong any more.
+func (d *demo) eventually(what string, wrong func() string) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), patient)
+	defer cancel()
+	for {
+		problem := wrong()
+		if problem == "" {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			d.t.Fatalf("%s: after %v still\n%s", what, patient, problem)
+		case <-time.After(time.Second):
+		}
+	}
+}
