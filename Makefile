@@ -5,10 +5,10 @@ GOLANGCI := GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache $(GO) tool -modfile=too
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fmt generate check fuzz bench vm
+.PHONY: help build test race lint fmt generate check fuzz bench bench-ipam model-nightly test-api vm cluster cluster-down cluster-test demo demo-down
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/railhead, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
@@ -17,7 +17,7 @@ test: ## all tests that need neither root nor network nor hardware
 	$(GO) test ./...
 
 race: ## the same under the race detector (needs gcc)
-	$(GO) test -race ./...
+	$(GO) test -race -timeout 30m ./...
 
 lint: ## golangci-lint, pinned in tools/go.mod
 	$(GOLANGCI) run ./...
@@ -38,8 +38,32 @@ fuzz: ## fuzz each target for FUZZTIME
 	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 	  done; done
 
-bench: ## benchmarks
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: ## what has a budget, beside its floor or peer: four minutes
+	$(GO) run ./hack/bench
+
+bench-ipam: ## addresses on a real API server, beside one map in one object: five minutes; fails where a budget is missed
+	RAILHEAD_API=1 RAILHEAD_BENCH=1 $(GO) test -v -count=1 -timeout 30m -run '^TestBudgets$$' ./test/ipambench
+
+model-nightly: ## the simulation of agents and controllers that give addresses, for an hour
+	RAILHEAD_MODEL_TIME=1h $(GO) test -timeout 90m -run TestModel ./internal/ipam/modeltest
+
+test-api: ## objects, admission and the controller on a real API server: eight minutes; RUN=regexp for some
+	RAILHEAD_API=1 $(GO) test -v -count=1 -timeout 40m -run '$(RUN)' ./test/api
 
 vm: ## real RDMA and SR-IOV in virtual machines; RUN=regexp for some cases
 	RAILHEAD_VM=1 RAILHEAD_VM_RUN='$(RUN)' $(GO) test -v -count=1 -timeout 30m ./test/vm
+
+cluster: ## a real Kubernetes cluster on this machine; the first time builds Kubernetes
+	$(GO) run ./hack/cluster up
+
+cluster-down: ## end it
+	$(GO) run ./hack/cluster down
+
+cluster-test: ## tests on real clusters; RUN=regexp for some
+	RAILHEAD_CLUSTER=1 $(GO) test -v -count=1 -p 1 -timeout 40m -run '$(RUN)' ./test/cluster ./hack/demo
+
+demo: ## a cluster with agents, pods that use their rails, and Prometheus
+	$(GO) run ./hack/demo up
+
+demo-down: ## end it
+	$(GO) run ./hack/demo down

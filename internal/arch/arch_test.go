@@ -23,25 +23,71 @@ const module = "railhead"
 var allowed = map[string][]string{
 	// 1 facts
 	"internal/kernel/archive": {},
+	"internal/kernel/devlink": {},
 	"internal/kernel/ethtool": {},
 	"internal/kernel/netns":   {},
 	"internal/kernel/rdmanl":  {},
 	"internal/kernel/rtnl":    {},
 	"internal/kernel/sysfs":   {},
 	"internal/kernel/uevent":  {},
-	// for tests of all levels, and for copies of nodes
-	"internal/kernel/kerneltest":            {"internal/kernel/"},
-	"internal/kernel/kerneltest/fakekernel": {"internal/kernel/"},
+	// the kernel of a node as one thing, running or simulated
+	"internal/kernel/node":       {"internal/kernel/"},
+	"internal/kernel/fakekernel": {"internal/kernel/"},
+	"internal/simulation":        {"internal/kernel/"},
+	// what users write
+	"api":                    {},
+	"api/cni/v1":             {},
+	"api/railhead/v1alpha1":  {},
+	"api/spiderpool/v2beta1": {},
+	"api/sriovnetwork/v1":    {},
+	// for tests of all levels
+	"internal/kernel/kerneltest": {"internal/kernel/"},
 	// 2 models
-	"internal/inventory": {"internal/kernel/"},
+	"internal/inventory":    {"internal/kernel/"},
+	"internal/ipam":         {"api/"},
+	"internal/ipam/journal": {},
 	// 3 answers
-	"internal/check": {"internal/inventory", "internal/kernel/"},
-	// 5 binaries
-	"cmd/railhead": {"internal/"},
+	"internal/check":                    {"internal/inventory", "internal/kernel/"},
+	"internal/counters":                 {"internal/inventory", "internal/kernel/"},
+	"internal/attribution":              {"internal/inventory", "internal/kernel/"},
+	"internal/attribution/kube":         {"internal/attribution"},
+	"internal/attribution/podresources": {},
+	"internal/policy":                   {"api/"},
+	"internal/policy/annotation":        {"api/", "internal/policy"},
+	"internal/policy/manifest":          {"api/"},
+	"internal/policy/injection":         {"api/", "internal/policy"},
+	"internal/policy/nad":               {"api/", "internal/policy"},
+	"internal/ipam/granter":             {"api/", "internal/ipam"},
+	"internal/ipam/holder":              {"api/", "internal/ipam", "internal/ipam/journal"},
+	"internal/ipam/selection":           {"api/", "internal/ipam", "internal/ipam/holder", "internal/policy", "internal/policy/annotation"},
+	"internal/ipam/modeltest":           {"api/", "internal/ipam", "internal/ipam/"},
+	// 4 consumers
+	"internal/exporter":               {"internal/inventory", "internal/counters", "internal/attribution", "internal/kernel/"},
+	"internal/top":                    {},
+	"internal/agent/address":          {"api/", "internal/ipam", "internal/ipam/", "internal/policy", "internal/attribution", "internal/kernel/"},
+	"internal/controller/address":     {"api/", "internal/ipam", "internal/ipam/", "internal/policy"},
+	"internal/controller/coordinator": {"api/", "internal/policy"},
+	"internal/controller/network":     {"api/", "internal/policy", "internal/policy/nad"},
+	"internal/controller/pool":        {"api/", "internal/policy"},
+	"internal/controller/subnet":      {"api/", "internal/policy"},
+	"internal/overview":               {"api/", "internal/ipam", "internal/ipam/", "internal/policy", "internal/policy/"},
+	"internal/validation":             {"api/", "internal/policy", "internal/policy/"},
+	"internal/webhook":                {"api/", "internal/policy", "internal/policy/"},
+	"internal/webhook/certificates":   {},
+	"internal/webhook/registration":   {"api/", "internal/policy"},
+	// 5 agent and controller, put together, and binaries
+	"internal/agent":          {"internal/"},
+	"internal/controller":     {"api/", "internal/"},
+	"cmd/railhead":            {"api/", "internal/"},
+	"cmd/railhead-controller": {"internal/"},
 	// around it
-	"internal/arch": {},
-	"hack/":         {"internal/"},
-	"test/vm/":      {"internal/", "test/vm/"},
+	"internal/arch":  {},
+	"hack/":          {"api/", "internal/", "hack/"},
+	"test/api":       {"api/", "hack/", "internal/"},
+	"test/cluster":   {"hack/", "internal/"},
+	"test/ipambench": {"api/", "internal/ipam", "internal/ipam/", "test/api"},
+	"test/versus":    {},
+	"test/vm/":       {"internal/", "test/vm/", "hack/debian", "hack/program"},
 }
 
 // source is a Go file with the package it belongs to, relative to the module.
