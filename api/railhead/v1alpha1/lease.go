@@ -6,7 +6,8 @@ import (
 )
 
 // AnnotationFenced of an AddressLease is an administrator's word that the node
-// with this UID runs no pods any more: its addresses are freed at once.
+// with this UID runs no pods any more: its addresses are freed at once, and the
+// node gets none until the annotation is gone.
 const AnnotationFenced = "railhead.io/fenced"
 
 // AddressLease is the addresses of one node, whose name it has. The node's
@@ -16,6 +17,7 @@ const AnnotationFenced = "railhead.io/fenced"
 // +kubebuilder:resource:path=addressleases,scope=Cluster,categories=railhead
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="POOLS",type=string,JSONPath=".status.pools[*].pool"
+// +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=".status.reason"
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=".metadata.creationTimestamp"
 type AddressLease struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -137,6 +139,10 @@ type AddressLeaseStatus struct {
 	// nodeUID is the node that this is for. A node with another UID holds nothing of it.
 	// +optional
 	NodeUID types.UID `json:"nodeUID,omitempty"`
+	// reason is why the node as a whole is given nothing, or why what an
+	// administrator wrote on the lease has no effect; empty where all is well.
+	// +optional
+	Reason string `json:"reason,omitempty"`
 	// pools are those of which the node holds or wants addresses.
 	// +listType=map
 	// +listMapKey=pool

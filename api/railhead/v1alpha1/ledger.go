@@ -9,6 +9,12 @@ import (
 // would look free.
 const Finalizer = "railhead.io/ledger"
 
+// AnnotationRelease of a PoolLedger is an administrator's word that nobody uses
+// addresses that are in quarantine there: "all", or a list such as
+// "10.0.0.7,10.0.0.20-10.0.0.29". They are free at once. The controller takes
+// the annotation away when it was done, and says in an Event what could not be.
+const AnnotationRelease = "railhead.io/release"
+
 // PoolLedger says who holds which addresses of one part of a SpiderIPPool. Only
 // the leading controller writes it, by compare-and-swap: its write is the commit.
 //
