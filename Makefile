@@ -2,7 +2,7 @@
 GO       ?= go
 # Its cache keeps paths as it saw them first, so each checkout has its own.
 GOLANGCI := GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache $(GO) tool -modfile=tools/go.mod golangci-lint
-FUZZTIME ?= 10s
+FUZZTIME ?= 20000x
 
 .DEFAULT_GOAL := help
 .PHONY: help build test race lint fmt generate check fuzz bench bench-ipam model-nightly test-api vm cluster cluster-down cluster-test demo demo-down
