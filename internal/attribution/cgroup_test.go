@@ -119,11 +119,12 @@ func FuzzPodOf(f *testing.F) {
 	f.Add("1:name=systemd:/a/kubepods-pod" + underscored(someUID) + ".slice:cri-containerd:" + someID)
 	f.Add("0::/kubepods/pod" + staticUID + "/" + someID + "\n0::/")
 	f.Add("0::/kubelet.slice/x")
+	f.Add("0::/po\nd" + staticUID + "/popodd" + someUID)
 	f.Fuzz(func(t *testing.T, text string) {
 		if got := podOf(groups(text)); got != "" && (!isPodUID(got) || !strings.Contains(strings.ReplaceAll(text, "_", "-"), "pod"+got)) {
 			t.Errorf("UID %q is not one, or not in the text", got)
 		}
-		prefix := strings.NewReplacer("\n", "", "pod", "").Replace(text)
+		prefix := strings.NewReplacer("\n", "x", "pod", "x").Replace(text) // what is around either makes no other "pod"
 		for _, pod := range []string{"pod" + someUID + "/", "kubepods-pod" + underscored(someUID) + ".slice/cri-containerd-"} {
 			if got := podOf(groups("0::" + prefix + "/" + pod + someID)); got != someUID {
 				t.Errorf("behind %q: %q, want %q", prefix, got, someUID)

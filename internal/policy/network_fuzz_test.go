@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ func FuzzNetwork(f *testing.F) {
 	for _, tc := range networkCases {
 		f.Add([]byte(tc.yaml))
 	}
+	f.Add([]byte(`{metadata: {name: a, annotations: {a: "\x7f\x85", "<<": b}}, spec: {cniType: custom}}`)) // what JSON has, and not all YAML
 	f.Fuzz(func(t *testing.T, text []byte) {
 		obj := &v2beta1.SpiderMultusConfig{}
 		if yaml.Unmarshal(text, obj) != nil {
@@ -43,12 +45,12 @@ func FuzzNetwork(f *testing.F) {
 		if !served {
 			return
 		}
-		stored, err := yaml.Marshal(obj)
+		stored, err := json.Marshal(obj)
 		if err != nil {
 			t.Fatal(err)
 		}
 		read := &v2beta1.SpiderMultusConfig{}
-		if err := yaml.UnmarshalStrict(stored, read); err != nil {
+		if err := json.Unmarshal(stored, read); err != nil {
 			t.Fatal(err)
 		}
 		c.Default(read)

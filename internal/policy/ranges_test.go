@@ -79,7 +79,7 @@ func TestRangeErrors(t *testing.T) {
 
 // FuzzParseRange prints what was parsed, and parses that to the same.
 func FuzzParseRange(f *testing.F) {
-	for _, seed := range []string{"10.0.0.1", "10.0.0.1-10.0.0.9", "fd00::1-fd00::ffff", "10.0.0.9-10.0.0.1", "fe80::1%eth0", "::ffff:10.0.0.1", "10.0.0.0/24", "-", "1-1-1", "10.0.0.1-9", "10.0.0.01", "a,b"} {
+	for _, seed := range []string{"10.0.0.1", "10.0.0.1-10.0.0.9", "fd00::1-fd00::ffff", "10.0.0.9-10.0.0.1", "fe80::1%eth0", "::ffff:10.0.0.1", "10.0.0.0/24", "-", "1-1-1", "10.0.0.1-9", "10.0.0.01", "a,b", "", " 10.0.0.1", "0.0.0.0-255.255.255.255", "::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "255.255.255.255-::", "::fffe:ffff:ffff-::1:0:0:0"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, item string) {
@@ -109,6 +109,12 @@ func FuzzPool(f *testing.F) {
 	f.Add("10.5.0.0/24", "10.5.0.11", "10.5.0.11,10.5.0.11", "10.5.0.1", "", "", "ipam.spidernet.io/app-name", "a")
 	f.Add("fd00::/64", "fcff:ffff:ffff:ffff:ffff:ffff:ffff:ffff,fd00::", "", "", "", "", "", "") // neighbours across the subnet's edge
 	f.Add("fd00::/64", "fd00::", "fd00::,fcff::-fcff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "", "", "", "", "")
+	f.Add("0.0.0.0/0", "255.255.255.255,0.0.0.0,128.0.0.0-255.255.255.254", "0.0.0.0,255.255.255.255", "0.0.0.0", "128.0.0.0/1", "255.255.255.255", "", "")
+	f.Add("::/0", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff,::-7fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff,8000::", "::", "::", "::/1", "::", "", "")
+	f.Add("10.0.0.0/31", "10.0.0.1,10.0.0.0", "10.0.0.1", "10.0.0.1", "10.0.0.0/32", "10.0.0.0", "", "")
+	f.Add("fd00::1/127", "fd00::1,fd00::1", "fd00::-fd00::1", "fd00::", "fd00::/128", "fd00::", "", "")
+	f.Add("255.255.255.255/32", "255.255.255.255,::", "", "255.255.255.255", "", "", "", "")
+	f.Add("", "255.255.255.255,::,fe80::1%eth0", " ,", "", "::/128", "", "", "")
 	f.Add("::ffff:10.0.0.0/100", "::ffff:10.0.0.1", "-", "::", "x", "y", "a/b/c", " ")
 	c := catalogOf(
 		poolWith("other", "172.16.0.0/16", []string{"172.16.12.1-172.16.12.200"}),

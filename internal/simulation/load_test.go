@@ -2,10 +2,12 @@ package simulation
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -211,6 +213,7 @@ func scenarioFiles(tb testing.TB) []string {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(base))
 	f.Add([]byte(onReal))
+	f.Add([]byte(base + `- {namespace: ml, name: x, devices: [mlx5_1], hostNetwork: true, use: shared, resource: "\x85", annotations: {"<<": "\x7f\ufffe"}}`))
 	for _, file := range scenarioFiles(f) {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -227,7 +230,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := parse(written)
+		second, err := parse(escaped(written))
 		if err != nil {
 			t.Fatalf("%s: %v", written, err)
 		}
@@ -235,4 +238,17 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("written and read again (-first +second):\n%s", diff)
 		}
 	})
+}
+
+// escaped returns JSON with \u escapes: some of Unicode YAML has no other way.
+func escaped(written []byte) []byte {
+	var b []byte
+	for _, r := range string(written) {
+		if r < 0x7f || r > 0xffff {
+			b = utf8.AppendRune(b, r)
+		} else {
+			b = fmt.Appendf(b, `\u%04x`, r)
+		}
+	}
+	return b
 }

@@ -3,6 +3,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -38,9 +39,14 @@ const maxRate = 1e15
 
 // parseRate reads bits a second.
 func parseRate(rate string) (uint64, error) {
+	wrong := fmt.Errorf("rate %q: want bits a second, as in 100M or 2G", rate)
+	// ParseQuantity writes all digits of an exponent out, which never ends for a large one.
+	if e := strings.LastIndexAny(rate, "eE"); e >= 0 && len(rate)-e > len("e+15") {
+		return 0, wrong
+	}
 	bits, err := resource.ParseQuantity(rate)
 	if err != nil || bits.Sign() <= 0 || bits.CmpInt64(maxRate) > 0 {
-		return 0, fmt.Errorf("rate %q: want bits a second, as in 100M or 2G", rate)
+		return 0, wrong
 	}
 	return uint64(bits.Value()), nil
 }

@@ -16,7 +16,7 @@ func TestParseRate(t *testing.T) {
 			t.Errorf("%q: %d, %v, want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "0", "-1M", "fast", "100Mbit", "2P", "100E", "1e30", "9223372036854775808"} {
+	for _, text := range []string{"", "0", "-1M", "fast", "100Mbit", "2P", "100E", "1e30", "1e100000000", "1e-100000000", "9223372036854775808"} {
 		if got, err := parseRate(text); err == nil || !strings.Contains(err.Error(), "want bits a second") {
 			t.Errorf("%q: %d, %v, want it refused", text, got, err)
 		}
@@ -24,7 +24,7 @@ func TestParseRate(t *testing.T) {
 }
 
 func FuzzParseRate(f *testing.F) {
-	for _, text := range []string{"100M", "2G", "1e3", "-5", "1m", "999999999999999999999E"} {
+	for _, text := range []string{"100M", "2G", "1e3", "-5", "1m", "999999999999999999999E", "1E-0000000007"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

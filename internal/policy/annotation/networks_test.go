@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"encoding/json"
 	"net/netip"
 	"strings"
 	"testing"
@@ -95,16 +96,24 @@ func checkErrors(t *testing.T, errs field.ErrorList, parts []string) {
 }
 
 // FuzzNetworks wants what was understood to be understood again when it is
-// written in the short form, which has no addresses.
+// written in JSON, and in the short form, which has no addresses and not all
+// interfaces.
 func FuzzNetworks(f *testing.F) {
 	f.Add("ai/rail0@net1, rail1")
 	f.Add(`[{"name":"rail0","namespace":"ai","interface":"net1"},{"name":5}]`)
 	f.Add("a/b/c@@,")
+	f.Add(`[{"name":"rail0","interface":",0"},{"name":"rail1","interface":"[","ips":["fd00::1/64","::ffff:10.1.0.5"]}]`) // signs that the short form divides by
 	f.Fuzz(func(t *testing.T, text string) {
 		list, _ := Networks(nil, text)
+		elements := []element{}
 		var items []string
-		for i, a := range list {
-			list[i].IPs = nil
+		short := true
+		for _, a := range list {
+			e := element{Name: a.Name, Namespace: a.Namespace, Interface: a.Interface}
+			for _, ip := range a.IPs {
+				e.IPs = append(e.IPs, ip.String())
+			}
+			elements = append(elements, e)
 			item := a.Name
 			if a.Namespace != "" {
 				item = a.Namespace + "/" + item
@@ -113,15 +122,33 @@ func FuzzNetworks(f *testing.F) {
 				item += "@" + a.Interface
 			}
 			items = append(items, item)
+			short = short && !strings.ContainsAny(a.Interface, `,[{"`)
 		}
-		again, errs := Networks(nil, strings.Join(items, ","))
-		for _, err := range errs {
-			if err.Type != field.ErrorTypeDuplicate {
-				t.Fatalf("%q, written as %q: %v", text, items, errs)
-			}
+		written, err := json.Marshal(elements)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if diff := cmp.Diff(list, again, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
-			t.Errorf("%q, written as %q (-first +again):\n%s", text, items, diff)
+		readAgain(t, string(written), list)
+		for i := range list {
+			list[i].IPs = nil
+		}
+		if short {
+			readAgain(t, strings.Join(items, ","), list)
 		}
 	})
+}
+
+// readAgain wants attachments of a text, with no errors but of interfaces that are
+// asked for twice.
+func readAgain(t *testing.T, text string, want []Attachment) {
+	t.Helper()
+	got, errs := Networks(nil, text)
+	for _, err := range errs {
+		if err.Type != field.ErrorTypeDuplicate {
+			t.Fatalf("%q: %v", text, errs)
+		}
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+		t.Errorf("%q (-first +again):\n%s", text, diff)
+	}
 }

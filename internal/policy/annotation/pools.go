@@ -25,8 +25,10 @@ func decode(path *field.Path, text, want string, into any) *field.Error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
-	if err == nil && d.More() {
-		err = errors.New("there is more after it")
+	if err == nil {
+		if _, end := d.Token(); !errors.Is(end, io.EOF) {
+			err = errors.New("there is more after it")
+		}
 	}
 	switch {
 	case err == nil:

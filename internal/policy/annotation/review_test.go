@@ -33,6 +33,8 @@ func TestReviewPod(t *testing.T) {
 		{name: "inject JSON", key: "cni.spidernet.io/rdma-resource-inject", text: `["a"]`, errs: []string{"is JSON: want values separated by commas"}},
 		{name: "pool of an interface", key: p + "ippool", text: `{"interface":"eth0","ipv4":["a"]}`, errs: []string{"interface: Forbidden"}},
 		{name: "two values", key: p + "ippool", text: `{"ipv4":["a"]} {}`, errs: []string{"there is more after it"}},
+		{name: "a bracket too many", key: p + "ippool", text: `{"ipv4":["a"]}]`, errs: []string{"there is more after it"}},
+		{name: "a brace too many", key: p + "ippool", text: `{"ipv4":["a"]}} x`, errs: []string{"there is more after it"}},
 		{name: "pools", key: p + "ippools", text: `[{"interface":"eth0","ipv4":["a"]},{"interface":"net1","ipv6":["b"],"cleangateway":true}]`},
 		{name: "pools by index", key: p + "ippools", text: `[{"ipv4":["a"]},{"ipv4":["b"]}]`},
 		{name: "no pools", key: p + "ippools", text: `[]`, errs: []string{"it is empty"}},

@@ -128,8 +128,8 @@ func cutMarker(line []byte) (bool, []byte) {
 }
 
 // isNothing says whether a line before a document says nothing: blank, a
-// comment, or a directive of YAML.
+// comment, or a directive of YAML. To YAML a no-break space is a letter.
 func isNothing(line []byte) bool {
-	line = bytes.TrimSpace(line)
+	line = bytes.Trim(line, " \t\r\n")
 	return len(line) == 0 || line[0] == '#' || line[0] == '%'
 }

@@ -28,6 +28,7 @@ func TestDocuments(t *testing.T) {
 		{"on the marker's line", "--- {a: 1}\n---\tb\n", []doc{{1, " {a: 1}\n"}, {2, "\tb\n"}}},
 		{"directive and end", "%YAML 1.1\n---\na: 1\n...\n%YAML 1.1\n---\nb: 2\n", []doc{{3, "a: 1\n"}, {7, "b: 2\n"}}},
 		{"no marker", "a: |\n  ---\n  b\n---c: 1\n----: 2\n", []doc{{1, "a: |\n  ---\n  b\n---c: 1\n----: 2\n"}}},
+		{"no-break space before #", "\u00a0#a: 1\n", []doc{{1, "\u00a0#a: 1\n"}}},
 		{"byte order mark", "\xef\xbb\xbfa: 1\n", []doc{{1, "a: 1\n"}}},
 		{
 			"list", "---\napiVersion: v1\nkind: List\nitems:\n- a: 1\n- b: 0x2\n  c: [~]\n- 3\n---\nd: 4\n",

@@ -2,8 +2,10 @@ package manifest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -125,12 +127,23 @@ func (r *reader) list(at place, v *value, to reflect.Value) {
 
 // unmarshal fills what reads JSON itself, such as a time.
 func (r *reader) unmarshal(at place, v *value, to json.Unmarshaler) {
-	if err := to.UnmarshalJSON(v.appendJSON(nil)); err != nil {
-		want := err.Error()
-		switch to.(type) {
-		case *metav1.Time, *metav1.MicroTime:
-			want = `want a time, such as "2026-01-31T15:04:05Z"`
-		}
-		r.errs = append(r.errs, field.TypeInvalid(at.path, v.shown(), want))
+	err := to.UnmarshalJSON(v.appendJSON(nil))
+	switch t := to.(type) {
+	case *metav1.Time:
+		err = timeError(err, t.UTC())
+	case *metav1.MicroTime:
+		err = timeError(err, t.UTC())
 	}
+	if err != nil {
+		r.errs = append(r.errs, field.TypeInvalid(at.path, v.shown(), err.Error()))
+	}
+}
+
+// timeError says that what was read, with an error or none, is no time. Nor is
+// one whose year in UTC, as it is written again, has not four digits.
+func timeError(err error, utc time.Time) error {
+	if err != nil || utc.Year() < 0 || utc.Year() > 9999 {
+		return errors.New(`want a time, such as "2026-01-31T15:04:05Z"`)
+	}
+	return nil
 }
