@@ -15,6 +15,17 @@ const Finalizer = "railhead.io/ledger"
 // the annotation away when it was done, and says in an Event what could not be.
 const AnnotationRelease = "railhead.io/release"
 
+// AnnotationGives of a PoolLedger is the addresses that are granted out of it,
+// "first" or "first-last" each, with ",". No other ledger gives them as long as
+// it says so, whatever its writer believes that pools are: pools change, and two
+// leaders may have seen different ones.
+const AnnotationGives = "railhead.io/gives"
+
+// AnnotationRebuilding of a PoolLedger says that it was lost and made again, and
+// that nothing is granted out of it before all leases were written: a leader
+// that is paused may still have grants of the lost one to publish.
+const AnnotationRebuilding = "railhead.io/rebuilding"
+
 // PoolLedger says who holds which addresses of one part of a SpiderIPPool. Only
 // the leading controller writes it, by compare-and-swap: its write is the commit.
 //

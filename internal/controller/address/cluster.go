@@ -29,8 +29,9 @@ type cluster struct {
 	// last UID and labels that they were seen with, until it is certain that they are gone.
 	ghosts map[string]*corev1.Node
 
-	sorted []*v1alpha1.AddressLease // by name; nil: to be made again
-	pins   bool                     // a ledger with pinned addresses changed
+	sorted  []*v1alpha1.AddressLease // by name; nil: to be made again
+	pins    bool                     // a ledger with pinned addresses changed
+	touched map[string]string        // ledgers that a round is to read again, each with its pool's name
 }
 
 // pool is a SpiderIPPool, parsed once a change.
@@ -49,6 +50,7 @@ func newCluster() *cluster {
 		ledgers:   map[string]*v1alpha1.PoolLedger{},
 		endpoints: map[types.NamespacedName]*v2beta1.SpiderEndpoint{},
 		ghosts:    map[string]*corev1.Node{},
+		touched:   map[string]string{},
 	}
 }
 
@@ -100,11 +102,30 @@ func (c *cluster) lease(name string) *v1alpha1.AddressLease {
 	return c.leases[name]
 }
 
-func (c *cluster) putLedger(ledger *v1alpha1.PoolLedger) {
+// putLedger takes a ledger, and says whether an administrator wants something
+// done with it. Nobody else has anything to say there.
+func (c *cluster) putLedger(ledger *v1alpha1.PoolLedger) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	known := c.ledgers[ledger.Name]
 	c.ledgers[ledger.Name] = ledger
 	c.pins = c.pins || slices.ContainsFunc(ledger.Spec.Runs, func(run v1alpha1.Run) bool { return run.Identity != "" })
+	_, released := ledger.Annotations[v1alpha1.AnnotationRelease]
+	// A round writes on what is deleted and still needed, and must not follow itself.
+	deleted := ledger.DeletionTimestamp != nil && (known == nil || known.UID != ledger.UID || known.DeletionTimestamp == nil)
+	if released || deleted {
+		c.touched[ledger.Name] = ledger.Spec.Pool
+	}
+	return released || deleted
+}
+
+// tookTouched is the ledgers that a round is to read again, and forgets them.
+func (c *cluster) tookTouched() map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	touched := c.touched
+	c.touched = map[string]string{}
+	return touched
 }
 
 // tookPins says whether pinned addresses may have moved, and forgets it.
@@ -116,10 +137,13 @@ func (c *cluster) tookPins() bool {
 	return moved
 }
 
-func (c *cluster) removeLedger(name string) {
+// removeLedger takes that a ledger is not there any more: a round finds out
+// whether it should be.
+func (c *cluster) removeLedger(ledger *v1alpha1.PoolLedger) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.ledgers, name)
+	delete(c.ledgers, ledger.Name)
+	c.touched[ledger.Name] = ledger.Spec.Pool
 }
 
 // ledgerList are all ledgers by name.

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
@@ -20,10 +21,11 @@ import (
 type giver struct {
 	Options
 
-	catalog *policy.Catalog
-	cache   client.Reader // StatefulSets and metadata of pods, as informers know them
-	api     client.Client // reads live, and writes as long as this replica leads
-	metrics *metrics
+	catalog  *policy.Catalog
+	cache    client.Reader // StatefulSets and metadata of pods, as informers know them
+	api      client.Client // reads live, and writes as long as this replica leads
+	recorder events.EventRecorder
+	metrics  *metrics
 }
 
 const (
@@ -50,7 +52,8 @@ func (g *giver) Start(ctx context.Context) error {
 	sweeper.config, sweeper.tell, sweeper.wake = g.catalog.Config, g.Log.Info, func() { changes.set(somethingChanged) }
 	r := &rounds{
 		granter:      granter.New(store{g.api, known.wroteLease}, granter.Options{Parallel: parallel}),
-		confirmation: newConfirmation(g.api), cluster: known, catalog: g.catalog, sweeper: sweeper, signal: changes, metrics: g.metrics, log: g.Log, gather: g.Gather,
+		confirmation: newConfirmation(g.api), cluster: known, catalog: g.catalog, sweeper: sweeper, signal: changes, metrics: g.metrics,
+		recorder: g.recorder, log: g.Log, gather: g.Gather,
 	}
 	defer g.metrics.pools.set(nil)
 	group, ctx := errgroup.WithContext(ctx)
@@ -102,8 +105,12 @@ func (g *giver) follow(ctx context.Context, c *cluster, changes *signal) error {
 			},
 			func(l *v1alpha1.AddressLease) { c.removeLease(l.Name); changes.set(somethingChanged) })},
 		{&v1alpha1.PoolLedger{}, followed(
-			func(l *v1alpha1.PoolLedger) { c.putLedger(l) },
-			func(l *v1alpha1.PoolLedger) { c.removeLedger(l.Name); changes.set(somethingChanged) })},
+			func(l *v1alpha1.PoolLedger) {
+				if c.putLedger(l) {
+					changes.set(somethingChanged)
+				}
+			},
+			func(l *v1alpha1.PoolLedger) { c.removeLedger(l); changes.set(somethingChanged) })},
 		{&v2beta1.SpiderIPPool{}, followed(
 			func(p *v2beta1.SpiderIPPool) {
 				if c.putPool(p) {

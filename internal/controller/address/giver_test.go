@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -34,13 +35,14 @@ type stage struct {
 	log      *bytes.Buffer
 	changes  chan event.GenericEvent
 	registry *prometheus.Registry
+	events   *events.FakeRecorder
 }
 
 func newStage(t *testing.T, api client.Client) *stage {
 	t.Helper()
 	s := &stage{
 		handlers: map[reflect.Type]handler.EventHandler{}, log: &bytes.Buffer{},
-		changes: make(chan event.GenericEvent), registry: prometheus.NewRegistry(),
+		changes: make(chan event.GenericEvent), registry: prometheus.NewRegistry(), events: events.NewFakeRecorder(100),
 	}
 	metrics, err := newMetrics(s.registry, func(string) int64 { return 0 })
 	if err != nil {
@@ -57,7 +59,7 @@ func newStage(t *testing.T, api client.Client) *stage {
 			Watch: watch, Changes: s.changes, Doubt: defaultDoubt, Gather: defaultGather,
 			Log: slog.New(slog.NewTextHandler(s.log, nil)),
 		},
-		catalog: policy.NewCatalog(), cache: api, api: api, metrics: metrics,
+		catalog: policy.NewCatalog(), cache: api, api: api, recorder: s.events, metrics: metrics,
 	}
 	return s
 }
@@ -193,6 +195,7 @@ func TestWhatWantsRounds(t *testing.T) {
 		reserved := &v2beta1.SpiderReservedIP{ObjectMeta: metav1.ObjectMeta{Name: "x"}}
 		endpoint := testEndpoint("a")
 		ledger := testLedger(v1alpha1.Run{Addresses: "10.0.0.9", Quarantine: &v1alpha1.Quarantine{Reason: "x"}})
+		ledger.Finalizers = []string{v1alpha1.Finalizer}
 		s := newStage(t, fakeAPI(t, interceptor.Funcs{}, node, pool, lease, reserved, endpoint, ledger))
 		end := s.begin(t)
 		for _, o := range []client.Object{node, pool, lease, reserved, endpoint, ledger} {
@@ -211,6 +214,10 @@ func TestWhatWantsRounds(t *testing.T) {
 			{"the same pool", func() { s.hear(t, pool) }, false},
 			{"a node that is away", remove(node), false},
 			{"a ledger", func() { s.hear(t, ledger) }, false},
+			{"a word on a ledger", func() { s.annotate(t, "rail0", "10.0.0.8"); s.hear(t, ledger) }, true},
+			{"no word any more", func() { s.hear(t, ledger) }, false},
+			{"a ledger that is to be deleted", func() { s.delete(t, ledger); s.hear(t, ledger) }, true},
+			{"a ledger that is to be deleted still", func() { s.hear(t, ledger) }, false},
 			{"settings", func() { s.changes <- event.GenericEvent{} }, true},
 			{"reserved addresses", func() { s.hear(t, reserved) }, true},
 			{"no more reserved addresses", remove(reserved), true},

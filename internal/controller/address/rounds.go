@@ -8,7 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
 
+	"railhead/api/railhead/v1alpha1"
 	"railhead/internal/ipam"
 	"railhead/internal/ipam/granter"
 	"railhead/internal/policy"
@@ -36,6 +38,7 @@ type rounds struct {
 	sweeper      *sweeper
 	signal       *signal
 	metrics      *metrics
+	recorder     events.EventRecorder
 	log          *slog.Logger
 	gather       time.Duration
 
@@ -99,13 +102,28 @@ func (r *rounds) round(ctx context.Context) (granter.Report, error) {
 	unsure := r.confirmation.confirm(ctx, view.Leases, view.Nodes)
 	report, err := r.granter.Round(ctx, view)
 	err = errors.Join(unsure, err)
+	for _, n := range report.News {
+		r.tell(n)
+	}
 	if ctx.Err() == nil {
 		r.metrics.round(report, err, time.Since(began))
 	}
 	return report, err
 }
 
-// view is what is known now.
+// tell makes an Event of what a ledger's write means to people. The version is
+// named, since Events that differ in their text alone are counted as one.
+func (r *rounds) tell(n granter.News) {
+	severity := corev1.EventTypeNormal
+	if n.Warning {
+		severity = corev1.EventTypeWarning
+	}
+	r.recorder.Eventf(&corev1.ObjectReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "PoolLedger", Name: n.Ledger, UID: n.UID, ResourceVersion: n.ResourceVersion,
+	}, nil, severity, n.Reason, "Account", "%s", n.Text)
+}
+
+// view is what is known now. What is touched is told once.
 func (r *rounds) view(ctx context.Context, now time.Time) granter.View {
 	return granter.View{
 		Leases:       r.cluster.leaseList(),
@@ -115,6 +133,7 @@ func (r *rounds) view(ctx context.Context, now time.Time) granter.View {
 		TakenBy:      r.catalog.TakenBy,
 		GoneIdentity: func(identity string) bool { return r.sweeper.isIdentityGoneNow(ctx, identity) },
 		GonePod:      r.sweeper.isPodGoneNow,
+		Touched:      r.cluster.tookTouched(),
 		Now:          now,
 	}
 }

@@ -57,7 +57,10 @@ func Setup(mgr ctrl.Manager, catalog *policy.Catalog, o Options) error {
 	if err != nil {
 		return err
 	}
-	return mgr.Add(&giver{Options: o, catalog: catalog, cache: mgr.GetClient(), api: api, metrics: metrics})
+	return mgr.Add(&giver{
+		Options: o, catalog: catalog, cache: mgr.GetClient(), api: api,
+		recorder: mgr.GetEventRecorder("railhead-controller"), metrics: metrics,
+	})
 }
 
 // direct reads live and writes past the limit of requests that the manager's

@@ -28,6 +28,8 @@ type book struct {
 	failures int   // rounds in a row that could not write it
 	problem  error // the last of them
 	tally    tally
+	news     []News // of next, to be told once it is written
+	hoped    *hope  // the last write, if it failed and had news
 	index    *index
 	// told is leases that were written since the ledger was made again after its loss.
 	told       map[string]types.UID
@@ -87,23 +89,24 @@ func (b *book) bump() {
 
 // forget makes the next round read the ledger before it is used (R8).
 func (b *book) forget() {
-	b.next, b.state, b.tally, b.givesAll = nil, unread, tally{}, nil
+	b.next, b.state, b.tally, b.news, b.givesAll = nil, unread, tally{}, nil, nil
 	b.bump()
 }
 
 // rebuilding says whether leases are still to be told that the ledger was lost.
 func (b *book) rebuilding() bool {
-	return b.now() != nil && b.now().Meta.Annotations[annotationRebuilding] != ""
+	return b.now() != nil && b.now().Meta.Annotations[v1alpha1.AnnotationRebuilding] != ""
 }
 
 // readBooks reads all ledgers the first time, and later those that were forgotten.
 func (r *round) readBooks(ctx context.Context) error {
 	for _, b := range r.books {
-		b.proven, b.tally, b.grown = false, tally{}, false
+		b.proven, b.tally, b.news, b.grown = false, tally{}, nil, false
 	}
 	if !r.listed {
 		return r.listBooks(ctx)
 	}
+	r.forgetTouched()
 	var again []*book
 	for _, b := range r.sorted() {
 		if b.state == unread {
@@ -123,6 +126,20 @@ func (r *round) readBooks(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// forgetTouched has ledgers read again that somebody else wrote or deleted.
+func (r *round) forgetTouched() {
+	for _, name := range sortedKeys(r.view.Touched) {
+		b := r.books[name]
+		if b == nil { // another leader made it; if it is gone, it is forgotten again
+			b = &book{name: name, pool: r.view.Touched[name], clock: &r.clock}
+			r.books[name] = b
+		}
+		if b.state == known {
+			b.forget()
+		}
+	}
 }
 
 // listBooks reads all ledgers.
@@ -166,6 +183,7 @@ func (r *round) remember(b *book, object *v1alpha1.PoolLedger, err error) {
 		}
 		b.set(ledger)
 		b.proven = true
+		r.tellHoped(b)
 	}
 }
 

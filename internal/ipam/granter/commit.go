@@ -6,6 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"railhead/api/railhead/v1alpha1"
+	"railhead/internal/ipam"
 )
 
 // commit writes each ledger that changes, once (R1: that is the grant). Those
@@ -18,6 +19,7 @@ func (r *round) commit(ctx context.Context) {
 			b.bump()
 		}
 		if b.next != nil {
+			b.sayQuarantined()
 			due = append(due, b)
 		}
 	}
@@ -54,9 +56,13 @@ func (r *round) committed(b *book, answer *v1alpha1.PoolLedger, err error) {
 		r.report.Returned += int(b.tally.returned)
 		r.report.Quarantined += int(b.tally.quarantined)
 		r.report.LedgerWrites++
+		r.tellNews(b.news, &next.Meta)
 		b.set(next)
 		b.proven, b.failures, b.problem = true, 0, nil
 		return
+	}
+	if len(b.news) > 0 { // after a conflict, too: what won may be an earlier try of ours
+		b.hoped = &hope{b.next, b.news}
 	}
 	b.forget() // R8, and after a conflict it is certain to be another one
 	switch {
@@ -69,11 +75,11 @@ func (r *round) committed(b *book, answer *v1alpha1.PoolLedger, err error) {
 	}
 }
 
-// drop deletes ledgers of pools that are gone, once they are empty and no lease
+// drop deletes ledgers of pools that are gone, once they are spent and no lease
 // speaks of their pool: from then on nobody can return or publish what was in them.
 func (r *round) drop(ctx context.Context) {
 	for _, b := range r.sorted() {
-		if r.pools[b.pool] != nil || b.state != known || b.next != nil || b.ledger.Len() > 0 || r.spokenOf(b.pool) {
+		if r.pools[b.pool] != nil || b.state != known || b.next != nil || !r.spent(b) || r.spokenOf(b.pool) {
 			continue
 		}
 		switch err := r.store.DeleteLedger(ctx, b.ledger.Object()); {
@@ -85,6 +91,26 @@ func (r *round) drop(ctx context.Context) {
 			r.failed("ledger %s: delete: %w", b.name, err)
 		}
 	}
+}
+
+// spent says whether the ledger of a pool that is gone is of no more use: it is
+// empty, or an administrator deleted it, and what is left in it is in quarantine
+// and no other pool's to take over.
+func (r *round) spent(b *book) bool {
+	if b.ledger.Len() > 0 && b.ledger.Meta.DeletionTimestamp == nil {
+		return false
+	}
+	for run := range b.ledger.Runs() {
+		if run.Quarantine == nil {
+			return false
+		}
+	}
+	for _, p := range r.pools {
+		if ipam.Overlap(b.ledger.HeldList(), p.Addresses.Ranges()) {
+			return false
+		}
+	}
+	return true
 }
 
 // spokenOf says whether a lease grants or returns addresses of a pool.

@@ -45,7 +45,8 @@
 //     both have an address: the ledger that gave it first goes on to.
 //   - A quarantined address that no pool has any more stays in the ledger of its
 //     pool, be that gone: a pool that comes later and has it takes it over. Until
-//     then the ledger is there; an administrator may delete it.
+//     then the ledger is there, unless an administrator deletes it, or releases
+//     what is in it: that is the word that nobody uses it, and is believed.
 //   - As long as one ledger cannot be read, a node that was installed anew is not
 //     told of anything: what that ledger may say of its name is its predecessor's.
 //   - What a node holds that is there and has no lease stays its: an agent makes

@@ -3,9 +3,11 @@ package granter
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,7 +17,8 @@ import (
 
 // busy is a cluster in which a round has something of everything to do: grants,
 // returns, a fenced, a gone and a replaced node, pins, an empty ledger of a pool
-// that is gone, and a second part.
+// that is gone, one of quarantine that was deleted, quarantine that is released,
+// and a second part.
 func busy(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -26,11 +29,19 @@ func busy(t *testing.T) *world {
 		w.node(node, 2, "a", "b")
 	}
 	w.node("last", 1, "old")
+	w.pool("free", "10.4.0.0/24", "10.4.0.1-10.4.0.4")
+	w.pool("doomed", "10.5.0.0/24", "10.5.0.1-10.5.0.4")
+	w.node("lost", 2, "free", "doomed")
 	w.settle()
+	delete(w.nodes, "lost")
+	w.settle()
+	delete(w.pools, "doomed")
 	w.giveBack("last", "old", 4, "")
 	w.node("last", 0)
 	w.settle()
 	w.spec("last", func(l *v1alpha1.AddressLease) { l.Spec.Returns = nil })
+	w.annotate("free", "10.4.0.1-10.4.0.2,10.4.0.200")
+	w.doom("doomed")
 	delete(w.pools, "old")
 	w.nodes["fenced"] = Node{"uid-fenced", true}
 	delete(w.nodes, "gone")
@@ -52,7 +63,7 @@ func TestEachAccessFailsOnce(t *testing.T) {
 	w := busy(t)
 	w.fault = func(string, string, bool) error { count++; return nil }
 	w.calm()
-	want := result(w)
+	want, news := result(w), heard(w)
 	ways := map[string]func(name string) error{
 		"lost":     func(string) error { return errLost },
 		"conflict": conflict,
@@ -83,6 +94,9 @@ func TestEachAccessFailsOnce(t *testing.T) {
 				if got := result(w); got != want {
 					t.Errorf("after all: %s\nwithout a fault: %s", got, want)
 				}
+				if diff := cmp.Diff(news, heard(w)); diff != "" {
+					t.Errorf("news, without a fault and with one: %s", diff)
+				}
 			})
 		}
 	}
@@ -103,7 +117,19 @@ func result(w *world) string {
 		}
 	}
 	report := w.round().Pools
-	return text.String() + fmt.Sprint(report["a"].Quarantined, report["b"].Quarantined, report["a"].Pinned, len(w.ledgers))
+	return text.String() + fmt.Sprint(report["a"].Quarantined, report["b"].Quarantined, report["free"].Quarantined, report["a"].Pinned, len(w.ledgers))
+}
+
+// heard is what people were told, in order of texts: in whatever writes.
+func heard(w *world) []string {
+	var texts []string
+	for _, n := range w.news {
+		for text := range strings.SplitSeq(n.Text, "; ") {
+			texts = append(texts, n.Ledger+" "+n.Reason+" "+text)
+		}
+	}
+	slices.Sort(texts)
+	return texts
 }
 
 // Two leaders at once, the second of which has its rounds before and after each

@@ -38,10 +38,11 @@ func (l *lease) emptied() *v1alpha1.AddressLease {
 	return object
 }
 
-// touched is the lease with a status that differs in nothing but the
-// generation it answers.
+// touched is the lease with a status that differs in nothing but its reason and
+// the generation it answers.
 func (l *lease) touched() *v1alpha1.AddressLease {
 	object := l.object.DeepCopy()
+	object.Status.Reason = l.reason
 	if object.Status.ObservedGeneration = object.Generation; l.object.Status.ObservedGeneration == object.Generation {
 		object.Status.ObservedGeneration--
 	}

@@ -11,14 +11,9 @@ import (
 	"railhead/internal/ipam"
 )
 
-// annotationGives of a ledger is the addresses that are granted out of it. No
-// other ledger gives them as long as it says so, whatever its writer believes
-// that pools are: pools change, and two leaders may have seen different ones.
-const annotationGives = "railhead.io/gives"
-
 // givesOf is what a ledger says that it gives; all of it where that cannot be read.
 func givesOf(l *ipam.Ledger) []netipx.IPRange {
-	text := l.Meta.Annotations[annotationGives]
+	text := l.Meta.Annotations[v1alpha1.AnnotationGives]
 	if text == "" {
 		return nil
 	}
@@ -44,7 +39,7 @@ func (b *book) setGiving(now []netipx.IPRange) {
 	if l.Meta.Annotations == nil {
 		l.Meta.Annotations = map[string]string{}
 	}
-	l.Meta.Annotations[annotationGives] = strings.Join(ipam.FormatList(now), ",")
+	l.Meta.Annotations[v1alpha1.AnnotationGives] = strings.Join(ipam.FormatList(now), ",")
 	b.nextGives = now
 }
 

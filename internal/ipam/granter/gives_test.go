@@ -5,6 +5,7 @@ import (
 	"maps"
 	"testing"
 
+	"railhead/api/railhead/v1alpha1"
 	"railhead/internal/ipam"
 )
 
@@ -94,7 +95,7 @@ func TestAddressesLeaveAClosedPool(t *testing.T) {
 	w.pool("p", "10.1.0.0/24", "10.1.0.1-10.1.0.2")
 	w.node("n1", 1, "p")
 	w.calm()
-	if got := w.ledgers["p"].Annotations[annotationGives]; got != "10.1.0.1-10.1.0.2" {
+	if got := w.ledgers["p"].Annotations[v1alpha1.AnnotationGives]; got != "10.1.0.1-10.1.0.2" {
 		t.Errorf("p gives %q", got)
 	}
 	w.giveBack("n1", "p", 9, "")
@@ -119,12 +120,12 @@ func TestGivesEdited(t *testing.T) {
 		w.pool("p", "10.1.0.0/24", "10.1.0.1-10.1.0.2")
 		w.node("n1", 1, "p")
 		w.calm()
-		w.ledgers["p"].Annotations[annotationGives] = text
+		w.ledgers["p"].Annotations[v1alpha1.AnnotationGives] = text
 		w.ledgers["p"].ResourceVersion = w.next()
 		w.g = nil
 		w.node("n1", 2, "p")
 		w.calm()
-		if got := w.ledgers["p"].Annotations[annotationGives]; got != "10.1.0.1-10.1.0.2" {
+		if got := w.ledgers["p"].Annotations[v1alpha1.AnnotationGives]; got != "10.1.0.1-10.1.0.2" {
 			t.Errorf("%q: p gives %q", text, got)
 		}
 	}

@@ -59,6 +59,11 @@ type View struct {
 	GoneIdentity func(identity string) bool
 	// GonePod says that a pod ("namespace/name" of a quarantine) is gone: its addresses are free.
 	GonePod func(pod string) bool
+	// Touched is ledgers that somebody else wrote or deleted since the last round,
+	// each with the name of its pool: they are read before they are used. Ledgers
+	// are the granter's own; it looks at none for what an administrator says on it,
+	// or for whether it is there, unless it is told to. Each is named once.
+	Touched map[string]string
 	Now     time.Time
 }
 
@@ -85,6 +90,7 @@ type Report struct {
 	// Again says that more can be done at once, such as after a conflict.
 	Again bool
 	Pools map[string]PoolReport
+	News  []News
 }
 
 // PoolReport is the addresses of a pool, after a round.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"railhead/api/railhead/v1alpha1"
 	"railhead/internal/ipam"
 )
 
@@ -106,7 +107,7 @@ func TestForcedDeletionOfALedger(t *testing.T) {
 		if diff := cmp.Diff(ipam.FormatList(before), ipam.FormatList(w.holds("n1", "a").Ranges())); diff != "" {
 			t.Error(diff)
 		}
-		if ipam.Count(w.holds("n3", "a")) == 0 || w.ledgers["a"].Annotations[annotationRebuilding] != "" {
+		if ipam.Count(w.holds("n3", "a")) == 0 || w.ledgers["a"].Annotations[v1alpha1.AnnotationRebuilding] != "" {
 			t.Errorf("fresh %v: n3 holds nothing, or the ledger is closed still: %v", fresh, w.ledgers["a"])
 		}
 		if len(ipam.Common(w.holds("n3", "a").Ranges(), before)) > 0 {

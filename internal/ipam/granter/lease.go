@@ -31,6 +31,7 @@ type lease struct {
 	// Of this round:
 	standing  standing
 	why       string // of a standing that takes its addresses
+	reason    string // of its status
 	lost      bool   // a write of its status may have arrived or not (R8)
 	withdrawn bool   // its status was emptied in this round, so what it holds can be taken
 	entries   []entry

@@ -56,7 +56,7 @@ func (r *round) publish(ctx context.Context) {
 func (r *round) wrote(l *lease, answer *v1alpha1.AddressLease, err error) bool {
 	if err == nil {
 		now := parseLease(answer, l)
-		now.standing, now.why, now.withdrawn, now.entries = l.standing, l.why, l.withdrawn, l.entries
+		now.standing, now.why, now.reason, now.withdrawn, now.entries = l.standing, l.why, l.reason, l.withdrawn, l.entries
 		*l = *now
 		r.report.LeaseWrites++
 		return true
@@ -105,7 +105,7 @@ func (r *round) proveAll(ctx context.Context) {
 // differs says whether a status is to be written, and which ledgers are to be
 // proven for that.
 func (r *round) differs(l *lease, unproven map[*book]bool) bool {
-	differs := r.untold(l)
+	differs := r.untold(l) || l.reason != l.object.Status.Reason
 	switch {
 	case l.standing == waiting:
 		return differs

@@ -7,13 +7,9 @@ import (
 	"go4.org/netipx"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"railhead/api/railhead/v1alpha1"
 	"railhead/internal/ipam"
 )
-
-// annotationRebuilding of a ledger says that it was lost and made again, and
-// that nothing is granted out of it before all leases were written: a leader
-// that is paused may still have grants of the lost one to publish.
-const annotationRebuilding = "railhead.io/rebuilding"
 
 // rebuild makes ledgers again that were deleted by force, and goes on with those
 // that are being made again.
@@ -72,13 +68,14 @@ func (r *round) rebuildOne(b *book, p *pool) {
 	b.ledger, b.next, b.state, b.told, b.gives = empty, nil, known, nil, nil
 	b.bump()
 	l := b.change()
-	l.Meta.Annotations = map[string]string{annotationRebuilding: "true"}
+	l.Meta.Annotations = map[string]string{v1alpha1.AnnotationRebuilding: "true"}
 	if remembered != nil {
 		for run := range remembered.Runs() {
 			r.restore(l, run.IPRange, run.Holder)
 		}
 	}
 	r.restoreTold(b)
+	b.say(News{Warning: true, Reason: NewsRebuilding, Text: "was deleted while its pool exists: it is made again from the leases, and gives nothing until all of them were written"})
 	r.failed("ledger %s: was deleted while its pool exists: it is made again from the leases", b.name)
 }
 
@@ -93,8 +90,8 @@ func (r *round) restoreTold(b *book) {
 		}
 		if r.any(b, told.IPRange, moving) {
 			r.edit(b, told.IPRange, func(run *ipam.Run) bool {
-				if moving(run) {
-					run.Target = told.node
+				if moving(run) { // R3: who made the ledger again may have written it for the first one alone
+					run.Target, run.Epoch = told.node, b.ledger.Epoch+1
 				}
 				return true
 			})

@@ -71,6 +71,27 @@ func TestRebuildOfAMigration(t *testing.T) {
 	}
 }
 
+// Another leader made the ledger again and did not know of one of the two nodes:
+// that node's share has an epoch that the address never had before.
+func TestRebuildOfAMigrationHalfDone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pool("a", "10.1.0.0/24", "10.1.0.1-10.1.0.9")
+	w.pinned("n1", false)
+	w.pinned("n2", true)
+	ledger := w.ledgers["a"]
+	ledger.Spec.Epoch++
+	epoch := ledger.Spec.Epoch
+	ledger.Spec.Runs = []v1alpha1.Run{{Addresses: "10.1.0.1", Node: "n2", Identity: vm, Epoch: epoch}}
+	ledger.Annotations, ledger.ResourceVersion = map[string]string{v1alpha1.AnnotationRebuilding: "true"}, w.next()
+	w.g = nil
+	w.calm()
+	run := w.ledgers["a"].Spec.Runs[0]
+	if run.Node != "n2" || run.Target != "n1" || run.Epoch <= epoch {
+		t.Errorf("run %+v: want both nodes and a later epoch than %d", run, epoch)
+	}
+}
+
 // An identity needs fewer addresses than it kept: the rest is free.
 func TestSurplusOfAPin(t *testing.T) {
 	t.Parallel()

@@ -27,9 +27,11 @@ func (s *rest) same(now *shares, node string) bool {
 }
 
 func (s share) equal(other share) bool {
-	return s.book == other.book && slices.EqualFunc(s.runs, other.runs, func(a, b ipam.Run) bool {
-		return a.IPRange == b.IPRange && a.Epoch == b.Epoch && a.Equal(b.Holder)
-	})
+	return s.book == other.book && slices.EqualFunc(s.runs, other.runs, sameRun)
+}
+
+func sameRun(a, b ipam.Run) bool {
+	return a.IPRange == b.IPRange && a.Epoch == b.Epoch && a.Equal(b.Holder)
 }
 
 // holds says whether a lease has what it had when it came to rest.

@@ -1,8 +1,11 @@
 package granter
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"railhead/api/railhead/v1alpha1"
 )
@@ -35,7 +38,33 @@ func (r *round) stand() {
 	}
 	for _, l := range r.leases {
 		l.standing, l.why = r.standingOf(l)
+		l.reason = r.reasonOf(l)
 	}
+}
+
+// reasonOf is the reason that a lease's status should have. It is made of what
+// the standing is made of, so that it ends with it.
+func (r *round) reasonOf(l *lease) string {
+	node, there := r.view.Nodes[l.name]
+	word, said := l.object.Annotations[v1alpha1.AnnotationFenced]
+	holder := string(l.uid())
+	var reasons []string
+	switch {
+	case l.standing == waiting && node.UID == "": // it is not known now
+		return l.object.Status.Reason
+	case l.standing == waiting:
+		return ""
+	case l.standing == freed && said && holder != "" && word == holder:
+		return "fenced by the annotation " + v1alpha1.AnnotationFenced + ", since it names this node's UID: the node gets no addresses until the annotation is removed"
+	case l.standing == freed && there:
+		reasons = append(reasons, "fenced: the node has the taint "+corev1.TaintNodeOutOfService)
+	case l.why != "":
+		reasons = append(reasons, l.why)
+	}
+	if said && word != holder {
+		reasons = append(reasons, fmt.Sprintf("%s is %.100q, which is not this node's UID %q: no effect", v1alpha1.AnnotationFenced, word, holder))
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // standingOf is by what a node's addresses can be taken from it without its

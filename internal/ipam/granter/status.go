@@ -61,6 +61,10 @@ func (r *round) admissible(l *lease) bool {
 // statusOf is the lease with the status it should have; nil if nothing can be said now.
 func (r *round) statusOf(l *lease) *v1alpha1.AddressLease {
 	switch {
+	case l.standing == waiting && !r.untold(l): // nothing is told but that an old reason is over
+		object := l.object.DeepCopy()
+		object.Status.Reason = l.reason
+		return object
 	case l.standing == waiting:
 		return l.touched()
 	case l.standing >= freed:
@@ -69,13 +73,13 @@ func (r *round) statusOf(l *lease) *v1alpha1.AddressLease {
 		case r.complete && r.admissible(l):
 			object.Status.NodeUID, object.Status.ObservedGeneration = l.object.Spec.NodeUID, l.object.Generation
 			r.report.Again = true
-		case !r.untold(l) && len(l.object.Status.Pools) == 0:
+		case !r.untold(l) && len(l.object.Status.Pools) == 0 && l.object.Status.Reason == l.reason:
 			return nil
 		}
 		return object
 	}
 	object := l.object.DeepCopy()
-	status := v1alpha1.AddressLeaseStatus{NodeUID: l.object.Spec.NodeUID, ObservedGeneration: l.observed(r)}
+	status := v1alpha1.AddressLeaseStatus{NodeUID: l.object.Spec.NodeUID, ObservedGeneration: l.observed(r), Reason: l.reason}
 	shares := r.now().byNode[l.name]
 	for i := range l.entries {
 		if e := &l.entries[i]; e.said {

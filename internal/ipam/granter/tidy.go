@@ -8,13 +8,14 @@ import (
 	"railhead/internal/ipam"
 )
 
-// tidy frees what nobody will ask for again, and takes over the ledgers of an
-// earlier pool of the same name.
+// tidy frees what nobody will ask for again or an administrator releases, and
+// takes over the ledgers of an earlier pool of the same name.
 func (r *round) tidy() {
 	for _, b := range r.now().books {
 		if b.state != known {
 			continue
 		}
+		r.release(b)
 		r.tidyQuarantine(b)
 		r.tidyParked(b)
 		if p := r.pools[b.pool]; p != nil && p.UID != "" && !p.Deleting && b.ledger.PoolUID != p.UID {

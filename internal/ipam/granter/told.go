@@ -5,6 +5,8 @@ import (
 
 	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/types"
+
+	"railhead/api/railhead/v1alpha1"
 )
 
 // told is a grant of a lease's status, and whose.
@@ -63,7 +65,8 @@ func (r *round) endRebuild(b *book) {
 			return
 		}
 	}
-	delete(b.change().Meta.Annotations, annotationRebuilding)
+	delete(b.change().Meta.Annotations, v1alpha1.AnnotationRebuilding)
+	b.say(News{Reason: NewsRebuilt, Text: "was made again after its loss, and gives addresses"})
 }
 
 // untold says whether a lease is still to be written for a rebuilt ledger.

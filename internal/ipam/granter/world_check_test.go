@@ -57,6 +57,7 @@ func (w *world) calm() {
 		before := w.version
 		report, err := w.granter().Round(w.t.Context(), w.look())
 		w.check()
+		w.news = append(w.news, report.News...)
 		if last = err; err == nil && w.version == before && !report.Again {
 			w.nothingLeft()
 			return

@@ -25,6 +25,8 @@ type world struct {
 	view  func(*View)
 	// behind says that the granter has not seen the last writes of another one.
 	behind bool
+	news   []News // of the rounds of calm
+	old    ipam.Pool
 }
 
 func newWorld(tb testing.TB) *world {
@@ -59,6 +61,12 @@ func (w *world) look() View {
 		v.Leases = append(v.Leases, l.DeepCopy())
 	}
 	slices.SortFunc(v.Leases, func(a, b *v1alpha1.AddressLease) int { return cmp.Compare(a.Name, b.Name) })
+	v.Touched = map[string]string{}
+	for name, l := range w.ledgers {
+		if _, said := l.Annotations[v1alpha1.AnnotationRelease]; said || l.DeletionTimestamp != nil {
+			v.Touched[name] = l.Spec.Pool
+		}
+	}
 	if w.view != nil {
 		w.view(&v)
 	}

@@ -28,12 +28,14 @@ type controller struct {
 
 // A view is what a replica's caches show; each lags by itself.
 type view struct {
-	leases *watch[*v1alpha1.AddressLease]
-	nodes  *watch[*nodeObject]
-	pools  *watch[*poolObject]
-	uses   *watch[*use]
-	absent map[string]int
-	known  map[string]granter.Node
+	leases  *watch[*v1alpha1.AddressLease]
+	ledgers *watch[*v1alpha1.PoolLedger]
+	nodes   *watch[*nodeObject]
+	pools   *watch[*poolObject]
+	uses    *watch[*use]
+	absent  map[string]int
+	known   map[string]granter.Node
+	books   map[string]string // pools of the ledgers that were there when it looked last
 }
 
 func (w *world) addController(i int) {
@@ -68,7 +70,8 @@ func (c *controller) serve(p *process) {
 	v := view{
 		leases: newWatch(&w.api.leases, w.rng, w.lag()), nodes: newWatch(&w.api.nodes, w.rng, w.lag()),
 		pools: newWatch(&w.api.pools, w.rng, w.lag()), uses: newWatch(&w.api.uses, w.rng, w.lag()),
-		absent: map[string]int{}, known: map[string]granter.Node{},
+		ledgers: newWatch(&w.api.ledgers, w.rng, w.lag()),
+		absent:  map[string]int{}, known: map[string]granter.Node{}, books: map[string]string{},
 	}
 	for c.leads {
 		now, err := v.look(w, p)
@@ -98,6 +101,7 @@ func (v *view) look(w *world, p *process) (granter.View, error) {
 	v.nodes.some(w.rng, w.calm)
 	v.pools.some(w.rng, w.calm)
 	v.uses.some(w.rng, w.calm)
+	v.ledgers.some(w.rng, w.calm)
 	now := granter.View{Pools: map[string]ipam.Pool{}, Nodes: map[string]granter.Node{}, Now: w.now(p), Taken: v.taken()}
 	for _, name := range sorted(v.leases.live) {
 		now.Leases = append(now.Leases, v.leases.live[name])
@@ -118,10 +122,28 @@ func (v *view) look(w *world, p *process) (granter.View, error) {
 			return now, err
 		}
 	}
+	now.Touched = v.touched() // at the end: nothing of it is forgotten when a node cannot be read
 	now.TakenBy = v.takenBy
 	now.GoneIdentity = w.cluster.goneIdentity
 	now.GonePod = func(pod string) bool { _, ok := w.api.pods.live[pod]; return !ok }
 	return now, nil
+}
+
+// touched is the ledgers that an administrator wrote on, and those that went.
+func (v *view) touched() map[string]string {
+	touched := map[string]string{}
+	for name, l := range v.ledgers.live {
+		if v.books[name] = l.Spec.Pool; l.Annotations[v1alpha1.AnnotationRelease] != "" {
+			touched[name] = l.Spec.Pool
+		}
+	}
+	for name, pool := range v.books {
+		if v.ledgers.live[name] == nil {
+			touched[name] = pool
+			delete(v.books, name)
+		}
+	}
+	return touched
 }
 
 // node says what is sure of a node: bad news is read live, and that it is gone

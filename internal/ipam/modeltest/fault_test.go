@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"go4.org/netipx"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"railhead/api/railhead/v1alpha1"
 	"railhead/internal/ipam"
@@ -20,7 +21,7 @@ var faultKinds = []string{
 	"an earlier run's return lands on addresses in use", "journal corrupted",
 	"node rebooted", "node reinstalled", "node replaced, old one runs on", "node removed", "node removed while it runs",
 	"node back under another UID", "node out of service", "node fenced by annotation",
-	"clock jumped", "ledger deleted by force", "lease deleted", "object touched",
+	"clock jumped", "ledger deleted by force", "lease deleted", "object touched", "quarantine released",
 	"pool shrunk", "pool grown", "pool disabled", "pool enabled", "pool deleted", "pool made again",
 	"pod force-deleted", "repeated ADD", "ADD with a new sandbox", "late DEL", "doubled DEL", "DEL never comes",
 	"collected without DEL", "VM migrates", "pin moved to another node", "exact address asked", "in use before Railhead",
@@ -65,7 +66,9 @@ func (w *world) disturb() {
 		w.processes[w.rng.IntN(len(w.processes))].skew = int64(w.rng.IntN(7200) - 3600)
 	case n < 76:
 		w.forceDelete()
-	case n < 86:
+	case n < 78:
+		w.release()
+	case n < 87:
 		w.touch()
 	default:
 		w.cluster.editPool()
@@ -110,6 +113,38 @@ func (w *world) forceDelete() {
 	w.api.ledgers.remove(l.Name)
 	w.forgetEpochs(l)
 	w.cluster.unpinPool(l.Spec.Pool)
+}
+
+// release is an administrator's word on a ledger that nobody uses what is in
+// quarantine there, which is true: nothing runs that is off the cluster, and no
+// sandbox has any of it. What is not in quarantine is none of it, whatever it says.
+func (w *world) release() {
+	names := w.api.ledgers.names()
+	if len(names) == 0 || len(w.zombies) > 0 || slices.ContainsFunc(w.machines, func(m *machine) bool { return m.frozen }) {
+		return
+	}
+	l := w.api.ledgers.live[names[w.rng.IntN(len(names))]]
+	word, any := "all", false
+	for addr, run := range byAddress(l) {
+		if run.Quarantine == nil {
+			continue
+		}
+		if any = true; len(w.wire.claims[addr]) > 0 {
+			return
+		}
+	}
+	if !any {
+		return
+	}
+	if w.chance(30) {
+		word = l.Spec.Part
+	}
+	w.seen("quarantine released")
+	w.note("ledger %s: release %s", l.Name, word)
+	to := l.DeepCopy()
+	metav1.SetMetaDataAnnotation(&to.ObjectMeta, v1alpha1.AnnotationRelease, word)
+	to.ResourceVersion = w.api.next()
+	w.api.ledgers.put(l.Name, to)
 }
 
 // recoverable tells whether all that nodes hold and pods use of a ledger stands

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"railhead/api/railhead/v1alpha1"
 	"railhead/internal/ipam"
 )
 
@@ -190,6 +191,11 @@ func (w *world) settled() error {
 		}
 		if err := w.runs(p); err != nil {
 			return err
+		}
+	}
+	for name, l := range w.api.ledgers.live {
+		if word := l.Annotations[v1alpha1.AnnotationRelease]; word != "" {
+			return fmt.Errorf("ledger %s: the word to release %s stands", name, word)
 		}
 	}
 	for _, s := range w.cluster.sets {
