@@ -3,6 +3,7 @@ package holder_test
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +71,21 @@ func TestAssignAllOrNone(t *testing.T) {
 	}
 	if diff := cmp.Diff([]v1alpha1.Group{{Pools: []string{"a", "b"}}}, n.spec().Groups); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestFencedNodeSaysSo: the controller's word about the node as a whole is the
+// reason that a pod without addresses is told.
+func TestFencedNodeSaysSo(t *testing.T) {
+	n := newNode(t)
+	n.api.lease.Status.Reason = "fenced by an administrator"
+	n.api.answer()
+	if err := n.Observe(n.api.lease.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := n.Assign(request("p1", "s1", []string{"a"}))
+	if err == nil || !strings.Contains(err.Error(), "fenced by an administrator") {
+		t.Errorf("got %v, want the reason of the lease", err)
 	}
 }
 

@@ -172,6 +172,9 @@ func (p *pick) assigned() Assigned {
 func (h *Holder) reason(name string, c *Choice) string {
 	p := h.pools[name]
 	said := "nothing is granted to this node yet"
+	if h.lease != nil {
+		said = cmp.Or(h.lease.Status.Reason, said)
+	}
 	if p != nil {
 		said = cmp.Or(p.lent.Short, said)
 	}
