@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"railhead/api/railhead/v1alpha1"
+	"railhead/api/spiderpool/v2beta1"
 	"railhead/internal/overview"
 )
 
@@ -28,14 +31,25 @@ func addressesCommand() *cobra.Command {
 		Short: "Show who has which addresses, and what contradicts",
 		Long: `Show who has the addresses of pools by the ledgers: how many each node holds,
 how many of these pods use and how many are its reserve, what is pinned to pods
-and virtual machines that keep their addresses, and what is in quarantine. With
---pool or --node, each address and range by itself.
+and virtual machines that keep their addresses, and what is in quarantine. SHORT
+is how many addresses a node needs by its lease and does not hold, and WHY what
+the controller says of that; -o wide adds how many it WANTS in all, and how many
+the controller would like back (RECALLED). With --pool or --node, each address
+and range by itself. "-" is what nobody knows.
+
+Leases come next that have something to say: why a node is given nothing, such as
+a fence, and requests that the controller does not answer; and with --pool or
+--node, how many addresses nodes are short of.
 
 Conflicts come last: an address that two SpiderEndpoints name, one that two
 ledgers give, an endpoint whose address is another node's or free, and a lease
 that shows what its ledger does not say. Objects are written one after the other,
 so some differ for a moment: what is found is looked at again after --recheck,
-and counts if it is still there. The exit status is 2 then.
+and counts if it is still there.
+
+The exit status is 2 where there are conflicts. It is 3 where something could not
+be read or understood, such as a ledger or an identity: standard error says what,
+and what is shown may be less than there is.
 
 It needs to list poolledgers, addressleases, spiderendpoints and spiderippools,
 and changes nothing.`,
@@ -59,52 +73,67 @@ func (f *addressesFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	ctx := contextOf(cmd)
-	books, problems, err := f.look(ctx, reader)
+	books, err := f.look(ctx, reader)
 	if err != nil {
 		return err
 	}
-	if len(books.Conflicts) > 0 && f.recheck > 0 {
-		first := books.Conflicts
+	if f.recheck > 0 && (len(books.Conflicts) > 0 || slices.ContainsFunc(books.Leases, isUnanswered)) {
+		first := books
 		if err := wait(ctx, f.recheck); err != nil {
 			return err
 		}
-		if books, problems, err = f.look(ctx, reader); err != nil {
+		if books, err = f.look(ctx, reader); err != nil {
 			return err
 		}
-		books.Conflicts = overview.Persisting(first, books.Conflicts)
+		books.Conflicts = overview.Persisting(first.Conflicts, books.Conflicts)
+		books.Leases = overview.StillUnanswered(first.Leases, books.Leases)
 	}
-	printProblems(cmd.ErrOrStderr(), problems)
+	printTexts(cmd.ErrOrStderr(), books.Problems)
 	if err := f.print(cmd.OutOrStdout(), &books); err != nil {
 		return err
 	}
-	if len(books.Conflicts) > 0 {
+	switch {
+	case len(books.Problems) > 0:
+		return exitCode(exitFailed)
+	case len(books.Conflicts) > 0:
 		return exitCode(exitErrors)
 	}
 	return nil
 }
 
-// look reads the books of the pool and the node that are asked for, and what
-// could not be read.
-func (f *addressesFlags) look(ctx context.Context, reader *overview.Reader) (overview.Books, []error, error) {
+func isUnanswered(n overview.LeaseNotice) bool { return n.IsUnanswered() }
+
+// look reads the books of the pool and the node that are asked for.
+func (f *addressesFlags) look(ctx context.Context, reader *overview.Reader) (overview.Books, error) {
 	objects, err := reader.Addresses(ctx)
 	if err != nil {
-		return overview.Books{}, nil, err
+		return overview.Books{}, err
 	}
-	books, errs := overview.Addresses(objects)
-	if f.pool != "" && objects.Pools != nil && !knowsPool(objects, &books, f.pool) {
-		return books, nil, fmt.Errorf("there is no pool %q", f.pool)
+	all, errs := overview.Addresses(objects)
+	problems := overview.Brief(append(objects.Problems, errs...))
+	if f.pool != "" && objects.Pools != nil && !knowsPool(objects, &all, f.pool) {
+		return all, fmt.Errorf("there is no pool %q", f.pool)
 	}
-	return books.Of(f.pool, f.node), append(objects.Problems, errs...), nil
+	if f.node != "" && len(problems) == 0 && !knowsNode(objects, &all, f.node) {
+		return all, fmt.Errorf("there is no node %q: no AddressLease, PoolLedger or SpiderEndpoint names it", f.node)
+	}
+	books := all.Of(f.pool, f.node)
+	books.Problems = texts(problems)
+	return books, nil
 }
 
 // knowsPool says whether a pool is there, or was and has addresses in use.
 func knowsPool(o *overview.Objects, books *overview.Books, name string) bool {
-	for _, p := range o.Pools {
-		if p.Name == name {
-			return true
-		}
-	}
-	return slices.ContainsFunc(books.Nodes, func(n overview.NodeAddresses) bool { return n.Pool == name })
+	return slices.ContainsFunc(o.Pools, func(p *v2beta1.SpiderIPPool) bool { return p.Name == name }) ||
+		slices.ContainsFunc(o.Ledgers, func(l *v1alpha1.PoolLedger) bool { return l.Spec.Pool == name }) ||
+		slices.ContainsFunc(books.Nodes, func(n overview.NodeAddresses) bool { return n.Pool == name })
+}
+
+// knowsNode says whether a lease, a ledger or an endpoint names a node.
+func knowsNode(o *overview.Objects, books *overview.Books, name string) bool {
+	return slices.ContainsFunc(o.Leases, func(l *v1alpha1.AddressLease) bool { return l.Name == name }) ||
+		slices.ContainsFunc(books.Runs, func(r overview.AddressRun) bool { return r.Node == name || r.Target == name }) ||
+		slices.ContainsFunc(o.Endpoints, func(e *v2beta1.SpiderEndpoint) bool { return e.Status.Current.Node == name })
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -124,16 +153,28 @@ func (f *addressesFlags) print(w io.Writer, books *overview.Books) error {
 	if err := f.printTable(w, books); err != nil {
 		return err
 	}
-	return printConflicts(w, books.Conflicts)
+	var b strings.Builder
+	printLines(&b, "leases:", noticeLines(books.Leases))
+	if f.isDetailed() { // otherwise the table has it
+		printLines(&b, "short:", shortLines(books.Nodes))
+	}
+	printLines(&b, "conflicts:", conflictLines(books.Conflicts))
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 func (f *addressesFlags) printTable(w io.Writer, books *overview.Books) error {
 	isNarrow := f.output.value == formatText
 	switch {
+	case len(books.Nodes)+len(books.Runs) == 0 && len(books.Problems) > 0:
+		_, err := fmt.Fprintln(w, "which addresses are held is not known")
+		return err
 	case len(books.Nodes)+len(books.Runs) == 0:
 		_, err := fmt.Fprintln(w, "no addresses are held")
 		return err
-	case f.pool == "" && f.node == "":
+	case !f.isDetailed() && isNarrow:
+		return printTable(w, narrow(nodeAddressesTable), books.Nodes)
+	case !f.isDetailed():
 		return printTable(w, nodeAddressesTable, books.Nodes)
 	case isNarrow:
 		return printTable(w, narrow(runsTable), books.Runs)
@@ -141,18 +182,37 @@ func (f *addressesFlags) printTable(w io.Writer, books *overview.Books) error {
 	return printTable(w, runsTable, books.Runs)
 }
 
-func printConflicts(w io.Writer, conflicts []overview.Conflict) error {
-	if len(conflicts) == 0 {
-		return nil
+// isDetailed says whether addresses are shown one by one.
+func (f *addressesFlags) isDetailed() bool { return f.pool != "" || f.node != "" }
+
+func noticeLines(notices []overview.LeaseNotice) []string {
+	lines := make([]string, len(notices))
+	for i := range notices {
+		lines[i] = notices[i].Node + ": " + notices[i].Message()
 	}
-	var b strings.Builder
-	b.WriteString("\nconflicts:\n")
+	return lines
+}
+
+// shortLines are the nodes that have less than they need.
+func shortLines(nodes []overview.NodeAddresses) []string {
+	var lines []string
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Why == "" && (n.Short == nil || *n.Short == 0) {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s of pool %s on node %s: %s", cmp.Or(count(n.Short), "some"), n.Pool, n.Node, cmp.Or(n.Why, "the controller does not say why")))
+	}
+	return lines
+}
+
+func conflictLines(conflicts []overview.Conflict) []string {
+	lines := make([]string, len(conflicts))
 	for i := range conflicts {
 		c := &conflicts[i]
-		fmt.Fprintf(&b, "  %s\n", printable(strings.TrimSpace(c.Addresses+" of pool "+c.Pool)+": "+c.Message))
+		lines[i] = strings.TrimSpace(c.Addresses+" of pool "+c.Pool) + ": " + c.Message
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return lines
 }
 
 // holderCell is who has addresses, where that is no node alone.

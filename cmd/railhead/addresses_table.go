@@ -10,12 +10,15 @@ import (
 var nodeAddressesTable = []column[overview.NodeAddresses]{
 	{title: "POOL", cell: func(n overview.NodeAddresses) string { return n.Pool }},
 	{title: "NODE", cell: func(n overview.NodeAddresses) string { return n.Node }},
-	{title: "HELD", cell: func(n overview.NodeAddresses) string { return strconv.FormatInt(n.Held, 10) }},
+	{title: "HELD", cell: func(n overview.NodeAddresses) string { return count(n.Held) }},
 	{title: "USED", cell: func(n overview.NodeAddresses) string { return count(n.Used) }},
 	{title: "RESERVE", cell: func(n overview.NodeAddresses) string { return count(n.Reserve) }},
-	{title: "PINNED", cell: func(n overview.NodeAddresses) string { return strconv.FormatInt(n.Pinned, 10) }},
-	{title: "QUARANTINED", cell: func(n overview.NodeAddresses) string { return strconv.FormatInt(n.Quarantined, 10) }},
-	{title: "SHORT", cell: func(n overview.NodeAddresses) string { return n.Short }},
+	{title: "PINNED", cell: func(n overview.NodeAddresses) string { return count(n.Pinned) }},
+	{title: "QUARANTINED", cell: func(n overview.NodeAddresses) string { return count(n.Quarantined) }},
+	{title: "WANTS", wide: true, cell: func(n overview.NodeAddresses) string { return count(n.Wants) }},
+	{title: "RECALLED", wide: true, cell: func(n overview.NodeAddresses) string { return count(n.Recalled) }},
+	{title: "SHORT", cell: func(n overview.NodeAddresses) string { return count(n.Short) }},
+	{title: "WHY", cell: func(n overview.NodeAddresses) string { return n.Why }},
 }
 
 // runsTable lists the columns of "railhead addresses --pool P" in order.

@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -18,7 +19,12 @@ func TestAddresses(t *testing.T) {
 		"addresses.both.txt":      {"addresses", "--node", "n2", "--pool", "six"},
 		"addresses.yaml":          {"addresses", "-o", "yaml", "--pool", "rail1"},
 		"addresses.json":          {"addresses", "-o", "json", "--node", "n2"},
+		"addresses.wide.txt":      {"addresses", "-o", "wide"},
+		"addresses.short.txt":     {"addresses", "--pool", "rail1"},
 		"addresses.absent.txt":    {"addresses", "--pool", "rail7"},
+		"addresses.no-node.txt":   {"addresses", "--node", "n7"},
+		"pools.txt":               {"pools"},
+		"pools.wide.txt":          {"pools", "rail0", "-o", "wide"},
 		"explain.pinned.txt":      {"explain", "pod", "ai/train-0"},
 		"explain.both.txt":        {"explain", "pod", "web-a"},
 		"explain.short.txt":       {"explain", "pod", "ai/waits"},
@@ -47,8 +53,16 @@ func compareRun(t *testing.T, golden, kubeconfig string, args []string) {
 	if filepath.Ext(golden) == ".txt" {
 		got += trailer(stderr, status)
 	}
-	compareGolden(t, filepath.Join("testdata", "addresses", golden), strings.ReplaceAll(got, kubeconfig, "KUBECONFIG"))
+	compareGolden(t, filepath.Join("testdata", "addresses", golden), unnamed(got, kubeconfig))
 }
+
+// unnamed is what was printed without the names that differ from run to run.
+func unnamed(text, kubeconfig string) string {
+	return localServer.ReplaceAllString(strings.ReplaceAll(text, kubeconfig, "KUBECONFIG"), "https://API-SERVER")
+}
+
+// localServer is an API server of these tests.
+var localServer = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
 // TestAddressesUnknown has the API server refuse what administrators may not
 // read: what is left is shown.
@@ -60,6 +74,10 @@ func TestAddressesUnknown(t *testing.T) {
 		args   []string
 	}{
 		"forbidden.ledgers.txt":    {http.StatusForbidden, []string{"PoolLedger"}, []string{"addresses"}},
+		"forbidden.leases.txt":     {http.StatusForbidden, []string{"AddressLease"}, []string{"addresses", "--node", "n7"}},
+		"forbidden.books.txt":      {http.StatusForbidden, []string{"PoolLedger"}, []string{"pools"}},
+		"no-crds.books.txt":        {http.StatusNotFound, []string{"PoolLedger"}, []string{"pools", "-o", "yaml", "rail0"}},
+		"no-crds.all.txt":          {http.StatusNotFound, []string{"PoolLedger", "AddressLease", "SpiderIPPool", "SpiderReservedIP", "SpiderEndpoint"}, []string{"explain", "pod", "ai/waits"}},
 		"no-crds.ledgers.txt":      {http.StatusNotFound, []string{"PoolLedger"}, []string{"addresses"}},
 		"forbidden.endpoints.txt":  {http.StatusForbidden, []string{"SpiderEndpoint", "AddressLease", "SpiderIPPool"}, []string{"addresses"}},
 		"forbidden.runs.txt":       {http.StatusForbidden, []string{"SpiderEndpoint"}, []string{"addresses", "--pool", "rail0"}},
@@ -118,6 +136,134 @@ func TestExplainReads(t *testing.T) {
 			tt.change(t, a)
 			compareRun(t, golden, kubeconfig, []string{"explain", "pod", tt.pod})
 		})
+	}
+}
+
+// TestExplainStates explains a pod in states in which it waits for nothing.
+func TestExplainStates(t *testing.T) {
+	t.Parallel()
+	set := func(object map[string]any, field, key string, value any) {
+		fields, _ := object[field].(map[string]any)
+		if fields == nil {
+			fields = map[string]any{}
+		}
+		fields[key], object[field] = value, fields
+	}
+	for golden, tt := range map[string]struct {
+		change func(t *testing.T, a *apiServer)
+		args   []string
+	}{
+		"explain.host.txt": {func(t *testing.T, a *apiServer) {
+			t.Helper()
+			set(a.object(t, "Pod", "waits"), "spec", "hostNetwork", true)
+		}, []string{"ai/waits"}},
+		"explain.ended.txt": {func(t *testing.T, a *apiServer) {
+			t.Helper()
+			set(a.object(t, "Pod", "waits"), "status", "phase", "Succeeded")
+		}, []string{"ai/waits"}},
+		"explain.holds.yaml": {func(t *testing.T, a *apiServer) {
+			t.Helper()
+			set(a.object(t, "Pod", "train-0"), "status", "phase", "Failed")
+		}, []string{"ai/train-0", "-o", "yaml"}},
+		"explain.plain.txt": {func(t *testing.T, a *apiServer) {
+			t.Helper()
+			set(a.object(t, "Pod", "waits"), "metadata", "annotations", nil)
+		}, []string{"ai/waits"}},
+		"explain.runs.txt": {func(t *testing.T, a *apiServer) {
+			t.Helper()
+			set(a.object(t, "Pod", "waits"), "status", "phase", "Running")
+		}, []string{"ai/waits"}},
+		"explain.before.txt": {func(t *testing.T, a *apiServer) {
+			t.Helper()
+			set(a.object(t, "Pod", "train-0"), "status", "phase", "Running")
+			runs := a.object(t, "PoolLedger", "rail0")["spec"].(map[string]any)["runs"].([]any)
+			runs[1] = map[string]any{"addresses": "172.16.11.9", "epoch": 5, "quarantine": map[string]any{
+				"reason": "in use before Railhead", "since": "2026-01-01T00:00:00Z", "pod": "ai/train-0",
+			}}
+		}, []string{"ai/train-0"}},
+		"explain.fenced.txt": {func(t *testing.T, a *apiServer) {
+			t.Helper()
+			a.fence(t, "n2")
+		}, []string{"ai/waits"}},
+	} {
+		t.Run(golden, func(t *testing.T) {
+			t.Parallel()
+			a, kubeconfig := newAPIServer(t, "addresses.yaml")
+			tt.change(t, a)
+			compareRun(t, golden, kubeconfig, append([]string{"explain", "pod"}, tt.args...))
+		})
+	}
+}
+
+// fence has the controller say that a node is fenced, and take all it had.
+func (a *apiServer) fence(t *testing.T, node string) {
+	t.Helper()
+	a.object(t, "AddressLease", node)["status"] = map[string]any{
+		"observedGeneration": 6, "nodeUID": "u-" + node,
+		"reason": "fenced by the annotation railhead.io/fenced: the node gets no addresses until it is removed",
+	}
+	spec := a.object(t, "PoolLedger", "rail0")["spec"].(map[string]any)
+	spec["runs"] = spec["runs"].([]any)[:1] // those of n1
+	lease := a.object(t, "AddressLease", "n1")["status"].(map[string]any)["pools"].([]any)[0].(map[string]any)
+	lease["grants"] = lease["grants"].([]any)[:1]
+	a.objects[resources["SpiderEndpoint"]] = ofName(a.objects[resources["SpiderEndpoint"]], "web-a")
+}
+
+// TestLeases wants what leases say to be told beside who has what.
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	for golden, args := range map[string][]string{
+		"leases.txt":      {"addresses", "--recheck", "1ms"},
+		"leases.pool.txt": {"addresses", "--recheck", "1ms", "--pool", "rail0"},
+		"leases.yaml":     {"addresses", "--recheck", "1ms", "--node", "n2", "-o", "yaml"},
+	} {
+		t.Run(golden, func(t *testing.T) {
+			t.Parallel()
+			a, kubeconfig := newAPIServer(t, "addresses.yaml")
+			a.fence(t, "n2")
+			a.object(t, "AddressLease", "n1")["metadata"].(map[string]any)["generation"] = 5
+			compareRun(t, golden, kubeconfig, args)
+		})
+	}
+}
+
+// TestNonsense wants what cannot be understood to be named, and an exit status
+// that tells, beside conflicts too.
+func TestNonsense(t *testing.T) {
+	t.Parallel()
+	for golden, args := range map[string][]string{
+		"nonsense.txt":  {"addresses", "--recheck", "0"},
+		"nonsense.json": {"addresses", "--recheck", "0", "--node", "n2", "--pool", "rail1", "-o", "json"},
+	} {
+		t.Run(golden, func(t *testing.T) {
+			t.Parallel()
+			a, kubeconfig := newAPIServer(t, "addresses.yaml")
+			a.spoil(t)
+			pins := a.object(t, "AddressLease", "n2")["spec"].(map[string]any)["pins"].([]any)
+			pins[0].(map[string]any)["identity"] = "Nonsense"
+			compareRun(t, golden, kubeconfig, args)
+		})
+	}
+}
+
+// TestNothingHeld: that nothing is held is not said where a ledger could not be
+// read.
+func TestNothingHeld(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(spec map[string]any){
+		"runs that cannot be understood": func(spec map[string]any) { spec["part"] = "172.16.12.0" },
+		"runs of another type":           func(spec map[string]any) { spec["runs"] = "none" },
+	} {
+		a, kubeconfig := newAPIServer(t, "addresses.yaml")
+		for _, kind := range []string{"SpiderEndpoint", "AddressLease"} {
+			a.objects[resources[kind]] = []map[string]any{}
+		}
+		a.objects[resources["PoolLedger"]] = ofName(a.objects[resources["PoolLedger"]], "rail1")
+		change(a.object(t, "PoolLedger", "rail1")["spec"].(map[string]any))
+		stdout, stderr, status := railhead(t, "addresses", "--kubeconfig", kubeconfig)
+		if status != exitFailed || stdout != "which addresses are held is not known\n" || !strings.Contains(stderr, "rail1") {
+			t.Errorf("%s: exit status %d, standard output %q, standard error %q", name, status, stdout, stderr)
+		}
 	}
 }
 

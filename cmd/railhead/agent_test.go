@@ -6,6 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"railhead/internal/agent"
+	"railhead/internal/simulation"
 )
 
 // TestAgentFlags wants flags that make no sense to be refused by name, with what
@@ -19,7 +24,10 @@ func TestAgentFlags(t *testing.T) {
 		{[]string{"--metrics.interval.traffic=1ns"}, "--metrics.interval.traffic 1ns: want at least 100ms"},
 		{[]string{"--metrics.interval.slow=-1s"}, "--metrics.interval.slow -1s: want at least"},
 		{[]string{"--kubernetes=on"}, `--kubernetes "on": want auto or off`},
-		{[]string{"--addresses=on"}, `--addresses "on": want auto or off`},
+		{[]string{"--addresses=maybe"}, `--addresses "maybe": want auto, on or off`},
+		{[]string{"--addresses=on", "--kubernetes=off"}, "--addresses=on --kubernetes=off: addresses are granted over Kubernetes"},
+		{[]string{"--addresses=on", "--addresses-dir=here"}, `--addresses-dir "here": want an absolute path`},
+		{[]string{"--addresses=on", "--simulate=../../scenarios/healthy.yaml"}, "--addresses=on: the Kubernetes of a simulated node grants none"},
 		{[]string{"--addresses-dir=here"}, `--addresses-dir "here": want an absolute path, or --addresses=off`},
 		{[]string{"--listen="}, `--listen "": want host:port`},
 		{[]string{"--simulate="}, `--simulate "": want a file`},
@@ -38,6 +46,36 @@ func TestAgentFlags(t *testing.T) {
 		}
 		if !strings.Contains(stderr.String(), test.want) {
 			t.Errorf("agent %v says %q, want %q in it", test.args, stderr.String(), test.want)
+		}
+	}
+}
+
+// TestGiveAddresses wants pods to be given addresses by an agent that simulates
+// nothing, and by one that simulates RDMA on their node only if it is told to.
+func TestGiveAddresses(t *testing.T) {
+	t.Parallel()
+	onNode, asked := &simulation.Scenario{RealNode: true}, &rest.Config{}
+	for _, test := range []struct {
+		addresses  string
+		scenario   *simulation.Scenario
+		kubernetes *rest.Config
+		want       string
+		wantErr    string
+	}{
+		{"auto", nil, asked, "/journal", ""},
+		{"auto", onNode, asked, "", ""},
+		{"on", nil, asked, "/journal", ""},
+		{"on", onNode, asked, "/journal", ""},
+		{"on", nil, nil, "", "--addresses=on: addresses are granted over Kubernetes, and the agent is not in a cluster: want --kubeconfig"},
+		{"off", nil, asked, "", ""},
+		{"off", onNode, nil, "", ""},
+	} {
+		f := &agentFlags{addresses: test.addresses, scenario: test.scenario, journalDir: "/journal"}
+		config := &agent.Config{Kubernetes: test.kubernetes}
+		err := f.giveAddresses(config)
+		if config.AddressesDir != test.want || err != nil != (test.wantErr != "") || err != nil && err.Error() != test.wantErr {
+			t.Errorf("--addresses=%s, simulation %v, Kubernetes %v: directory %q, error %v, want %q, %q",
+				test.addresses, test.scenario != nil, test.kubernetes != nil, config.AddressesDir, err, test.want, test.wantErr)
 		}
 	}
 }

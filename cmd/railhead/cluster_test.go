@@ -35,7 +35,7 @@ func TestCluster(t *testing.T) {
 			if filepath.Ext(golden) == ".txt" {
 				got += trailer(stderr, status)
 			}
-			compareGolden(t, filepath.Join("testdata", "cluster", golden), strings.ReplaceAll(got, kubeconfig, "KUBECONFIG"))
+			compareGolden(t, filepath.Join("testdata", "cluster", golden), unnamed(got, kubeconfig))
 		})
 	}
 }
@@ -77,7 +77,7 @@ func TestClusterErrors(t *testing.T) {
 			a, kubeconfig := newAPIServer(t, "objects.yaml")
 			a.answers = tt.answers
 			stdout, stderr, status := railhead(t, append(tt.args, "--kubeconfig", kubeconfig)...)
-			compareGolden(t, filepath.Join("testdata", "cluster", golden), stdout+trailer(stderr, status))
+			compareGolden(t, filepath.Join("testdata", "cluster", golden), unnamed(stdout+trailer(stderr, status), kubeconfig))
 		})
 	}
 }
@@ -119,22 +119,44 @@ func TestClusterPages(t *testing.T) {
 	}
 }
 
-// TestNoCluster wants words where there is no API server to ask.
+// TestNoCluster wants one line that names what was asked, and says what to do,
+// where there is no API server to ask.
 func TestNoCluster(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	away := filepath.Join(dir, "kubeconfig")
-	text := `{apiVersion: v1, kind: Config, current-context: a, clusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}], contexts: [{name: a, context: {cluster: a}}]}`
-	if err := os.WriteFile(away, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
-	for name, tt := range map[string]struct{ kubeconfig, want string }{
-		"no such file": {filepath.Join(dir, "absent"), "absent"},
-		"nobody there": {away, "list spiderippools.spiderpool.spidernet.io: "},
+	const text = `{apiVersion: v1, kind: Config, current-context: a, clusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}], contexts: [{name: a, context: {cluster: a, user: u}}], users: [{name: u, user: {}}]}`
+	away := file("away", text)
+	program := file("program", strings.NewReplacer(
+		"http:", "https:", "user: {}", "user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-program, interactiveMode: Never}}").Replace(text))
+	const choose = "want a kubeconfig by --kubeconfig, $KUBECONFIG or ~/.kube/config, and a context that it has"
+	for name, tt := range map[string]struct {
+		kubeconfig string
+		want       []string
+	}{
+		"no such file":   {filepath.Join(dir, "absent"), []string{"absent: no such file", choose}},
+		"an empty file":  {file("empty", ""), []string{"empty is empty or has no current-context", choose}},
+		"no context":     {file("none", strings.Replace(text, "current-context: a,", "", 1)), []string{"none is empty or has no current-context", choose}},
+		"no YAML":        {file("broken", "{{{"), []string{"broken", choose}},
+		"no credentials": {program, []string{"https://127.0.0.1:1 was not asked", "no-such-program", "--kubeconfig or --context"}},
+		"nobody there":   {away, []string{"the API server http://127.0.0.1:1 does not answer: ", "--kubeconfig or --context"}},
 	} {
-		stdout, stderr, status := railhead(t, "pools", "--kubeconfig", tt.kubeconfig)
-		if status != exitFailed || stdout != "" || !strings.Contains(stderr, tt.want) {
-			t.Errorf("%s: exit status %d, standard output %q, standard error %q; want %q", name, status, stdout, stderr, tt.want)
+		for _, verb := range [][]string{{"pools"}, {"networks", "-A"}, {"addresses"}, {"explain", "pod", "a/b"}} {
+			stdout, stderr, status := railhead(t, append(verb, "--kubeconfig", tt.kubeconfig)...)
+			if status != exitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s, %s: exit status %d, standard output %q, standard error %q", verb[0], name, status, stdout, stderr)
+			}
+			for _, part := range tt.want {
+				if !strings.Contains(stderr, part) {
+					t.Errorf("%s, %s: %q does not say %q", verb[0], name, stderr, part)
+				}
+			}
 		}
 	}
 }

@@ -28,13 +28,15 @@ func explainPodCommand() *cobra.Command {
 		Long: `Explain the addresses of a pod: for each interface which pools were considered,
 in their order, who named them and why others were passed over; what the pod was
 given, by the lease of its node and which epoch of which ledger; or why nothing
-was given yet.
+was given: the pod is on no node yet or on the node's network, has ended, has no
+network whose addresses are of pools, or its node is short of them or fenced.
 
 The name is NAMESPACE/NAME, or NAME with -n or the namespace of the context. It
 needs to get the pod, its namespace, node, SpiderEndpoint, AddressLease, and the
 ReplicaSet or Job that made it, and to list configmaps, spiderippools,
 spiderreservedips, poolledgers and network-attachment-definitions. What may not
-be read is told. It changes nothing.`,
+be read is told on standard error, and the exit status is 0 all the same. It
+changes nothing.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cluster := addClusterFlags(cmd)
@@ -54,7 +56,8 @@ be read is told. It changes nothing.`,
 			return err
 		}
 		explained, errs := overview.Explain(objects)
-		printProblems(cmd.ErrOrStderr(), append(objects.Problems, errs...))
+		explained.Problems = texts(overview.Brief(append(objects.Problems, errs...)))
+		printTexts(cmd.ErrOrStderr(), explained.Problems)
 		if output.value != formatText {
 			return printData(cmd.OutOrStdout(), output.value, explained)
 		}
@@ -103,9 +106,12 @@ func printExplanation(w io.Writer, e *overview.Explanation) error {
 // printHead names the pod.
 func printHead(w io.Writer, e *overview.Explanation) error {
 	text := "pod " + e.FullName()
-	if e.Node == "" {
+	switch {
+	case e.Node == "" && e.Ended():
+		text += " on no node"
+	case e.Node == "":
 		text += " on no node yet"
-	} else {
+	default:
 		text += " on node " + e.Node
 	}
 	if e.Identity != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -41,7 +42,7 @@ func (f *clusterFlags) loader() clientcmd.ClientConfig {
 func (f *clusterFlags) config() (*rest.Config, error) {
 	config, err := f.loader().ClientConfig()
 	if err != nil {
-		return nil, noCluster(err)
+		return nil, f.noCluster(err)
 	}
 	config.Timeout = 30 * time.Second // for each page
 	config.QPS, config.Burst = 50, 100
@@ -55,11 +56,18 @@ func (f *clusterFlags) where() (string, error) {
 	}
 	namespace, _, err := f.loader().Namespace()
 	if err != nil {
-		return "", noCluster(err)
+		return "", f.noCluster(err)
 	}
 	return namespace, nil
 }
 
-func noCluster(err error) error {
+// noCluster says that the kubeconfig leads to no cluster.
+func (f *clusterFlags) noCluster(err error) error {
+	switch {
+	case clientcmd.IsEmptyConfig(err) && f.kubeconfig != "":
+		err = fmt.Errorf("%s is empty or has no current-context", f.kubeconfig)
+	case clientcmd.IsEmptyConfig(err):
+		err = errors.New("there is no kubeconfig, or it has no current-context")
+	}
 	return fmt.Errorf("no cluster to look at: %w; want a kubeconfig by --kubeconfig, $KUBECONFIG or ~/.kube/config, and a context that it has", err)
 }

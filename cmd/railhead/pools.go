@@ -18,10 +18,28 @@ func poolsCommand() *cobra.Command {
 		Use:   "pools [NAME…]",
 		Short: "List the pools of the cluster, how full they are and who may use them",
 		Long: `List the SpiderIPPools of the cluster: family and subnet, how many addresses
-there are, in use and free, and who may use them. Addresses in use are counted
-from SpiderEndpoints; reserved ones are neither in use nor free. A pool that
-gives no addresses says why. It needs to list spiderippools, spidersubnets,
-spiderreservedips and spiderendpoints, and changes nothing.`,
+there are, who has them, and who may use them. A pool that gives none says why.
+
+  TOTAL        addresses of the pool: ips without excludeIPs
+  USED         those of pods: by SpiderEndpoints, by quarantines under a pod's name,
+               and by the pool's status where no ledger is about them
+  HELD         those that nodes have for pods, used or in reserve, and those that
+               are kept for pods and virtual machines which come back; by the ledgers
+  QUARANTINED  those that nobody has for now; by the ledgers
+  FREE         those that can be granted to a node now: TOTAL without what is
+               reserved, held, in quarantine, used, or held by an overlapping pool
+
+Addresses in quarantine are granted when none are free, and so may be asked for
+beyond FREE. What is HELD and not USED is in reserve on a node: its pods get it at
+once, and other nodes when it is recalled. A pool that was made smaller may have
+addresses held that are no more among its TOTAL. A pool that is disabled, being
+deleted or not ready grants nothing, be addresses FREE or not.
+
+"-" is what nobody knows. Where something could not be read or understood, such as
+a ledger, standard error says what, and the exit status is 3.
+
+It needs to list spiderippools, spidersubnets, spiderreservedips, spiderendpoints
+and poolledgers, and changes nothing.`,
 	}
 	cluster := addClusterFlags(cmd)
 	order := cmd.Flags().String("sort", "name", "in which order: name, or used for the fullest first")
@@ -38,8 +56,9 @@ spiderreservedips and spiderendpoints, and changes nothing.`,
 		if err != nil {
 			return err
 		}
-		printProblems(cmd.ErrOrStderr(), objects.Problems)
-		pools := overview.Pools(objects)
+		pools, errs := overview.Pools(objects)
+		problems := overview.Brief(append(objects.Problems, errs...))
+		printProblems(cmd.ErrOrStderr(), problems)
 		if *order == "used" {
 			overview.FullestFirst(pools)
 		}
@@ -47,7 +66,13 @@ spiderreservedips and spiderendpoints, and changes nothing.`,
 		if err != nil {
 			return err
 		}
-		return printPools(cmd.OutOrStdout(), output.value, pools)
+		if err := printPools(cmd.OutOrStdout(), output.value, pools, problems); err != nil {
+			return err
+		}
+		if len(problems) > 0 {
+			return exitCode(exitFailed)
+		}
+		return nil
 	}
 	return cmd
 }
@@ -57,7 +82,11 @@ func (f *clusterFlags) reader() (*overview.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return overview.NewReader(config)
+	reader, err := overview.NewReader(config)
+	if err != nil { // of files and programs that it names
+		return nil, f.noCluster(err)
+	}
+	return reader, nil
 }
 
 func contextOf(cmd *cobra.Command) context.Context {
@@ -67,10 +96,21 @@ func contextOf(cmd *cobra.Command) context.Context {
 	return context.Background()
 }
 
-func printProblems(w io.Writer, problems []error) {
-	for _, p := range problems {
-		fmt.Fprintf(w, "railhead: %s\n", printable(p.Error()))
+// printProblems prints why something is missing, a line each.
+func printProblems(w io.Writer, problems []error) { printTexts(w, texts(overview.Brief(problems))) }
+
+func printTexts(w io.Writer, texts []string) {
+	for _, t := range texts {
+		fmt.Fprintf(w, "railhead: %s\n", printable(t))
 	}
+}
+
+func texts(problems []error) []string {
+	list := make([]string, len(problems)) // and never null in JSON
+	for i, p := range problems {
+		list[i] = p.Error()
+	}
+	return list
 }
 
 // chosen returns the rows that are named, all without names, in their order.
@@ -88,10 +128,13 @@ func chosen[Row any](rows []Row, names []string, what string, is func(Row, strin
 	}), nil
 }
 
-func printPools(w io.Writer, f format, pools []overview.Pool) error {
+func printPools(w io.Writer, f format, pools []overview.Pool, problems []error) error {
 	switch {
 	case f == formatJSON || f == formatYAML:
-		return printData(w, f, map[string]any{"pools": pools})
+		return printData(w, f, map[string]any{"pools": pools, "problems": texts(problems)})
+	case len(pools) == 0 && len(problems) > 0:
+		_, err := fmt.Fprintln(w, "which pools there are is not known")
+		return err
 	case len(pools) == 0:
 		_, err := fmt.Fprintln(w, "no pools")
 		return err

@@ -9,6 +9,8 @@ var poolsTable = []column[overview.Pool]{
 	{title: "SUBNET", cell: func(p overview.Pool) string { return p.Subnet }},
 	{title: "TOTAL", cell: func(p overview.Pool) string { return count(p.Total) }},
 	{title: "USED", cell: func(p overview.Pool) string { return count(p.Used) }},
+	{title: "HELD", cell: func(p overview.Pool) string { return count(p.Held) }},
+	{title: "QUARANTINED", cell: func(p overview.Pool) string { return count(p.Quarantined) }},
 	{title: "FREE", cell: func(p overview.Pool) string { return count(p.Free) }},
 	{title: "USED%", wide: true, cell: part},
 	{title: "RESERVED", wide: true, cell: func(p overview.Pool) string { return count(p.Reserved) }},

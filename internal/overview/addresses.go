@@ -6,31 +6,39 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"railhead/internal/ipam"
 )
 
 // Books are who has which addresses, by ledgers, leases and SpiderEndpoints.
 type Books struct {
-	Nodes     []NodeAddresses `json:"nodes"` // by pool and node
-	Runs      []AddressRun    `json:"runs"`  // by pool and address
+	Nodes     []NodeAddresses `json:"nodes"`  // by pool and node
+	Runs      []AddressRun    `json:"runs"`   // by pool and address
+	Leases    []LeaseNotice   `json:"leases"` // those that have something to say, by node
 	Conflicts []Conflict      `json:"conflicts"`
+	// Problems are what could not be read or understood, and is missing above.
+	Problems []string `json:"problems"`
 }
 
 // NodeAddresses is how many addresses of a pool a node has by the ledgers, or
-// no node. Counts that nobody knows are nil.
+// no node. Counts that nobody knows are nil, such as those of a pool that has a
+// ledger which cannot be understood. Each address counts once.
 type NodeAddresses struct {
 	Pool string `json:"pool"`
 	Node string `json:"node,omitempty"` // empty for what no node has
-	Held int64  `json:"held"`           // by the node
-	// Used are those that pods of it have, and Reserve those that are for any pod to come.
+	Held *int64 `json:"held,omitempty"` // by the node
+	// Used are those that pods have, and Reserve those that are for any pod to come.
 	Used    *int64 `json:"used,omitempty"`
 	Reserve *int64 `json:"reserve,omitempty"`
 	// Pinned are kept for identities, whether these use them or not.
-	Pinned      int64 `json:"pinned"`
-	Quarantined int64 `json:"quarantined"`
-	// Short is why the node has less than it needs, as its lease says; empty if it has enough.
-	Short string `json:"short,omitempty"`
+	Pinned      *int64 `json:"pinned,omitempty"`
+	Quarantined *int64 `json:"quarantined,omitempty"`
+	// Wants is how many the node needs by its lease, Recalled how many the
+	// controller would like back, and Short how many of those it needs it does not
+	// hold. They are nil where it has no lease that is known.
+	Wants    *int64 `json:"wants,omitempty"`
+	Recalled *int64 `json:"recalled,omitempty"`
+	Short    *int64 `json:"short,omitempty"`
+	// Why it has less than it needs; empty if it has enough.
+	Why string `json:"why,omitempty"`
 }
 
 // AddressState is what addresses are to who has them.
@@ -64,33 +72,26 @@ type AddressRun struct {
 	Epoch int64 `json:"epoch"`
 }
 
-// Addresses shows who has which addresses. The errors name ledgers and addresses
-// that cannot be understood; the others are shown. About a pool with such a
-// ledger nothing is said to contradict it.
+// Addresses shows who has which addresses. The errors name what cannot be
+// understood, such as ledgers; the rest is shown. About a pool with such a ledger
+// nothing is said to contradict it.
 func Addresses(o *Objects) (Books, []error) {
-	var (
-		books  Books
-		byPool = map[string][]*ipam.Ledger{}
-		broken = map[string]bool{}
-	)
-	uses, errs := usesOf(o.Endpoints)
-	for _, obj := range o.Ledgers {
-		ledger, err := ipam.LedgerOf(obj)
-		if err != nil {
-			errs, broken[obj.Spec.Pool] = append(errs, err), true
-			continue
+	var books Books
+	ledgers, errs := ledgersOf(o)
+	uses, wrong := usesOf(o.Endpoints)
+	errs = slices.Concat(wrong, errs, identityErrors(o))
+	for pool, list := range ledgers.byPool {
+		for _, ledger := range list {
+			books.Runs = append(books.Runs, runsOf(ledger, uses[pool], o.Endpoints != nil)...)
 		}
-		byPool[obj.Spec.Pool] = append(byPool[obj.Spec.Pool], ledger)
-		books.Runs = append(books.Runs, runsOf(ledger, uses[obj.Spec.Pool], o.Endpoints != nil)...)
 	}
-	books.Runs = append(books.Runs, unheld(uses, byPool)...)
+	books.Runs = append(books.Runs, unheld(uses, ledgers.byPool)...)
 	slices.SortStableFunc(books.Runs, func(a, b AddressRun) int {
-		return cmp.Or(strings.Compare(a.Pool, b.Pool), firstOf(a.Addresses).Compare(firstOf(b.Addresses)), strings.Compare(a.Pod, b.Pod))
+		return cmp.Or(strings.Compare(a.Pool, b.Pool), firstOf(a.Addresses).Compare(firstOf(b.Addresses)), strings.Compare(a.Pod, b.Pod), strings.Compare(a.Node, b.Node))
 	})
-	books.Nodes = nodesOf(books.Runs, o)
-	books.Conflicts = slices.DeleteFunc(conflictsOf(o, byPool, uses), func(c Conflict) bool {
-		return broken[c.Pool] && c.Kind == ConflictLease
-	})
+	books.Nodes = nodesOf(books.Runs, o, &ledgers)
+	books.Leases = noticesOf(o.Leases)
+	books.Conflicts = conflictsOf(o, &ledgers, uses)
 	return books, errs
 }
 
@@ -99,10 +100,16 @@ func (b *Books) Of(pool, node string) Books {
 	is := func(p string, nodes ...string) bool {
 		return (pool == "" || p == pool) && (node == "" || slices.Contains(nodes, node))
 	}
-	of := Books{Nodes: []NodeAddresses{}, Runs: []AddressRun{}, Conflicts: []Conflict{}} // and never null in JSON
+	of := Books{Nodes: []NodeAddresses{}, Runs: []AddressRun{}, Leases: []LeaseNotice{}, Conflicts: []Conflict{}, Problems: []string{}} // and never null in JSON
+	ofPool := map[string]bool{}                                                                                                         // nodes that have or want some of it
 	for _, n := range b.Nodes {
 		if is(n.Pool, n.Node) {
-			of.Nodes = append(of.Nodes, n)
+			of.Nodes, ofPool[n.Node] = append(of.Nodes, n), true
+		}
+	}
+	for _, n := range b.Leases {
+		if (pool == "" || ofPool[n.Node]) && (node == "" || n.Node == node) {
+			of.Leases = append(of.Leases, n)
 		}
 	}
 	for i := range b.Runs {
@@ -116,57 +123,4 @@ func (b *Books) Of(pool, node string) Books {
 		}
 	}
 	return of
-}
-
-// nodesOf counts runs by pool and node, and adds what leases say of needs.
-func nodesOf(runs []AddressRun, o *Objects) []NodeAddresses {
-	type place struct{ pool, node string }
-	rows := map[place]*NodeAddresses{}
-	row := func(pool, node string) *NodeAddresses {
-		at := place{pool, node}
-		if rows[at] == nil {
-			rows[at] = &NodeAddresses{Pool: pool, Node: node}
-			if o.Endpoints != nil {
-				rows[at].Used, rows[at].Reserve = new(int64), new(int64)
-			}
-		}
-		return rows[at]
-	}
-	for i := range runs {
-		row(runs[i].Pool, runs[i].Node).count(&runs[i])
-	}
-	for _, lease := range o.Leases {
-		for _, pool := range lease.Status.Pools {
-			if pool.Short != "" {
-				row(pool.Pool, lease.Name).Short = pool.Short
-			}
-		}
-	}
-	var list []NodeAddresses
-	for _, r := range rows {
-		list = append(list, *r)
-	}
-	slices.SortFunc(list, func(a, b NodeAddresses) int {
-		return cmp.Or(strings.Compare(a.Pool, b.Pool), strings.Compare(a.Node, b.Node))
-	})
-	return list
-}
-
-// count adds a run to the row of its pool and node.
-func (n *NodeAddresses) count(r *AddressRun) {
-	if r.Epoch != 0 && r.Node != "" {
-		n.Held += r.Count
-	}
-	if r.Identity != "" {
-		n.Pinned += r.Count
-	}
-	switch r.State {
-	case StateUsed:
-		*n.Used += r.Count
-	case StateReserve:
-		*n.Reserve += r.Count
-	case StateQuarantined:
-		n.Quarantined += r.Count
-	case StatePinned, StateHeld:
-	}
 }

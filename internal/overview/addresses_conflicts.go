@@ -9,7 +9,9 @@ import (
 
 	"go4.org/netipx"
 
+	"railhead/api/spiderpool/v2beta1"
 	"railhead/internal/ipam"
+	"railhead/internal/policy"
 )
 
 // ConflictKind is what contradicts what.
@@ -49,18 +51,20 @@ func overlaps(a, b string) bool {
 	return a == b || errX == nil && errY == nil && x.Overlaps(y)
 }
 
-// conflictsOf finds all conflicts, by pool and address.
-func conflictsOf(o *Objects, ledgers map[string][]*ipam.Ledger, uses map[string][]use) []Conflict {
-	conflicts := slices.Concat(betweenPods(uses), betweenLedgers(ledgers))
+// conflictsOf finds all conflicts, by pool and address. A pool whose ledgers are
+// not all known is said to contradict nothing that may be in one of them.
+func conflictsOf(o *Objects, ledgers *ledgerBooks, uses map[string][]use) []Conflict {
+	conflicts := slices.Concat(betweenPods(uses), betweenLedgers(ledgers.byPool))
+	gives := addressesOf(o.Pools)
 	for _, list := range uses {
 		for _, u := range list {
-			if c, ok := elsewhere(u, ledgers[u.pool]); ok {
+			if c, ok := elsewhere(u, ledgers, gives[u.pool]); ok {
 				conflicts = append(conflicts, c)
 			}
 		}
 	}
 	if o.Leases != nil {
-		conflicts = append(conflicts, ofLeases(o.Leases, ledgers)...)
+		conflicts = append(conflicts, slices.DeleteFunc(ofLeases(o.Leases, ledgers.byPool), func(c Conflict) bool { return !ledgers.isWhole(c.Pool) })...)
 	}
 	slices.SortStableFunc(conflicts, func(a, b Conflict) int {
 		return cmp.Or(strings.Compare(a.Pool, b.Pool), firstOf(a.Addresses).Compare(firstOf(b.Addresses)), strings.Compare(a.Message, b.Message))
@@ -126,24 +130,39 @@ func betweenLedgers(ledgers map[string][]*ipam.Ledger) []Conflict {
 	return conflicts
 }
 
-// elsewhere says that the address of a pod is another node's, or free. What is in
-// quarantine, or of no ledger, is nobody else's.
-func elsewhere(u use, ledgers []*ipam.Ledger) (Conflict, bool) {
-	for _, l := range ledgers {
-		if !l.Part.Contains(u.addr) {
-			continue
-		}
-		run, held := l.At(u.addr)
-		c := Conflict{Kind: ConflictNode, Pool: u.pool, Addresses: u.addr.String(), Nodes: nodesOnce(u.node, run.Node, run.Target)}
-		switch says := fmt.Sprintf("SpiderEndpoint %s has it for %s on node %s", u.pod, u.nic, u.node); {
-		case !held:
-			c.Message = says + ", and by " + ledgerWords(l) + " it is free"
-		case run.Quarantine == nil && !run.On(u.node):
-			c.Message = fmt.Sprintf("%s, and %s gives it to %s", says, ledgerWords(l), holderWords(&run))
-		}
-		return c, c.Message != ""
+// addressesOf is which addresses pools have, as far as they can be parsed.
+func addressesOf(pools []*v2beta1.SpiderIPPool) map[string]*netipx.IPSet {
+	gives := map[string]*netipx.IPSet{}
+	for _, obj := range pools {
+		parsed, _ := policy.PoolOf(obj)
+		gives[obj.Name] = parsed.Addresses
 	}
-	return Conflict{}, false
+	return gives
+}
+
+// elsewhere says that the address of a pod is another node's, or free: gives is
+// what its pool has. What is in quarantine, or of no pool, is nobody else's.
+func elsewhere(u use, ledgers *ledgerBooks, gives *netipx.IPSet) (Conflict, bool) {
+	c := Conflict{Kind: ConflictNode, Pool: u.pool, Addresses: u.addr.String(), Nodes: nodesOnce(u.node)}
+	says := fmt.Sprintf("SpiderEndpoint %s has it for %s on node %s", u.pod, u.nic, u.node)
+	l := ledgers.at(u)
+	if l == nil {
+		// What no agent of ours wrote is of before Railhead: a ledger that is made takes it over.
+		if !u.published || gives == nil || !gives.Contains(u.addr) || !ledgers.isWhole(u.pool) {
+			return Conflict{}, false
+		}
+		c.Message = says + ", and no PoolLedger of the pool is about it: it is held by no node"
+		return c, true
+	}
+	run, held := l.At(u.addr)
+	switch {
+	case !held:
+		c.Message = says + ", and by " + ledgerWords(l) + " it is free"
+	case run.Quarantine == nil && !run.On(u.node):
+		c.Nodes = nodesOnce(u.node, run.Node, run.Target)
+		c.Message = fmt.Sprintf("%s, and %s gives it to %s", says, ledgerWords(l), holderWords(&run))
+	}
+	return c, c.Message != ""
 }
 
 func ledgerWords(l *ipam.Ledger) string {

@@ -7,6 +7,7 @@ import (
 
 	"go4.org/netipx"
 
+	"railhead/api/railhead/v1alpha1"
 	"railhead/api/spiderpool/v2beta1"
 	"railhead/internal/ipam"
 )
@@ -15,6 +16,8 @@ import (
 type use struct {
 	addr                 netip.Addr
 	pod, nic, node, pool string
+
+	published bool // by an agent
 }
 
 // usesOf are the addresses that pods have, by pool and in order. A
@@ -28,6 +31,7 @@ func usesOf(endpoints []*v2beta1.SpiderEndpoint) (map[string][]use, []error) {
 		if current.Node == "" {
 			continue
 		}
+		published := e.Annotations[v1alpha1.AnnotationSandbox] != ""
 		for i := range current.IPs {
 			at := &current.IPs[i]
 			for _, has := range []struct{ pool, text *string }{{at.IPv4Pool, at.IPv4}, {at.IPv6Pool, at.IPv6}} {
@@ -39,7 +43,7 @@ func usesOf(endpoints []*v2beta1.SpiderEndpoint) (map[string][]use, []error) {
 					errs = append(errs, fmt.Errorf("SpiderEndpoint %s/%s: interface %s: %q: want an address with its prefix length", e.Namespace, e.Name, at.Interface, *has.text))
 					continue
 				}
-				uses[*has.pool] = append(uses[*has.pool], use{prefix.Addr(), e.Namespace + "/" + e.Name, at.Interface, current.Node, *has.pool})
+				uses[*has.pool] = append(uses[*has.pool], use{prefix.Addr(), e.Namespace + "/" + e.Name, at.Interface, current.Node, *has.pool, published})
 			}
 		}
 	}

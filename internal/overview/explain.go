@@ -7,9 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"railhead/api/railhead/v1alpha1"
 	"railhead/api/spiderpool/v2beta1"
-	"railhead/internal/ipam"
 	"railhead/internal/ipam/selection"
 	"railhead/internal/policy"
 )
@@ -17,16 +15,22 @@ import (
 // Explanation is which addresses a pod has, by which decision, or why it has
 // none yet.
 type Explanation struct {
-	Namespace  string               `json:"namespace"`
-	Name       string               `json:"name"`
-	UID        types.UID            `json:"uid"`
-	Node       string               `json:"node,omitempty"`
-	Identity   string               `json:"identity,omitempty"` // that its addresses are pinned to
-	Interfaces []ExplainedInterface `json:"interfaces"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+	Node      string    `json:"node,omitempty"`
+	Phase     string    `json:"phase,omitempty"`    // of the pod's status
+	Identity  string    `json:"identity,omitempty"` // that its addresses are pinned to
+	// HostNetwork says that it uses the node's network, and gets no addresses.
+	HostNetwork bool                 `json:"hostNetwork,omitempty"`
+	Interfaces  []ExplainedInterface `json:"interfaces"`
 	// Why it has less than it is to have, where it does.
 	Why []string `json:"why,omitempty"`
-	// Warnings are about what of its annotations has no effect.
+	// Warnings are about what of its annotations has no effect, and about addresses
+	// that it has otherwise than by a grant.
 	Warnings []string `json:"warnings,omitempty"`
+	// Problems are what could not be read or understood.
+	Problems []string `json:"problems,omitempty"`
 }
 
 // FullName is "namespace/name".
@@ -56,38 +60,41 @@ type GivenAddress struct {
 	Problem string `json:"problem,omitempty"`
 }
 
+// Ended says whether the pod has ended: it runs no more, and will not again.
+func (e *Explanation) Ended() bool { return e.Phase == phaseSucceeded || e.Phase == phaseFailed }
+
+// Phases of pods.
+const (
+	phaseRunning   = "Running"
+	phaseSucceeded = "Succeeded"
+	phaseFailed    = "Failed"
+)
+
 // Explain says which pools were considered for each interface of a pod, why each
-// was passed over, and what was given by whom, or why nothing was. The errors
-// name ledgers that cannot be understood; the others count.
+// was passed over, and what was given by whom, or why nothing was. Of a pod that
+// has ended, or uses the node's network, it says that and what it has all the
+// same. The errors name ledgers that cannot be understood; the others count.
 func Explain(o *PodObjects) (Explanation, []error) {
-	e := Explanation{Namespace: o.Pod.Namespace, Name: o.Pod.Name, UID: o.Pod.UID, Node: o.PodNode.Name, Interfaces: []ExplainedInterface{}}
-	books, errs := booksOf(o.Ledgers)
-	chosen := e.choose(o)
-	e.Identity = chosen.Identity.String()
-	e.take(o, books)
-	for i := range e.Interfaces {
-		if at := &e.Interfaces[i]; at.Pools && at.Why == "" && len(at.Given) == 0 {
-			e.say(waitsFor(o, at)...)
-		}
+	e := Explanation{
+		Namespace: o.Pod.Namespace, Name: o.Pod.Name, UID: o.Pod.UID, Node: o.PodNode.Name, Phase: o.Phase, HostNetwork: o.HostNetwork,
+		Interfaces: []ExplainedInterface{},
+	}
+	books, errs := ledgersOf(&o.Objects)
+	switch {
+	case o.HostNetwork:
+		e.take(o, &books)
+		e.sayHostNetwork(o)
+	case e.Ended():
+		e.Identity = selection.IdentityOf(&o.Pod, o.Config).String()
+		e.take(o, &books)
+		e.sayEnded(o)
+	default:
+		chosen := e.choose(o)
+		e.Identity = chosen.Identity.String()
+		e.take(o, &books)
+		e.sayMissing(o)
 	}
 	return e, errs
-}
-
-// booksOf are the ledgers that can be understood.
-func booksOf(objects []*v1alpha1.PoolLedger) ([]*ipam.Ledger, []error) {
-	var (
-		books []*ipam.Ledger
-		errs  []error
-	)
-	for _, obj := range objects {
-		l, err := ipam.LedgerOf(obj)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		books = append(books, l)
-	}
-	return books, errs
 }
 
 // say adds reasons, each once.

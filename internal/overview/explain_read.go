@@ -24,16 +24,19 @@ import (
 type PodObjects struct {
 	Objects
 
-	Pod metav1.ObjectMeta
+	Pod         metav1.ObjectMeta
+	Phase       string // of its status
+	HostNetwork bool
 	// PodNamespace and PodNode have their names alone where they could not be
 	// read; PodNode has none while the pod is on none.
 	PodNamespace, PodNode metav1.ObjectMeta
 
-	Above     []policy.Application // controllers above its own
-	Config    policy.Config
-	Endpoint  *v2beta1.SpiderEndpoint // nil: there is none, or see Problems
-	Lease     *v1alpha1.AddressLease  // of the node; nil likewise
-	LeaseRead bool                    // and so there is none where Lease is nil
+	Above        []policy.Application // controllers above its own
+	Config       policy.Config
+	Endpoint     *v2beta1.SpiderEndpoint // nil: there is none, or see Problems
+	EndpointRead bool                    // and so there is none where Endpoint is nil
+	Lease        *v1alpha1.AddressLease  // of the node; nil likewise
+	LeaseRead    bool
 }
 
 // Pod reads what [Explain] needs. The error is why the pod could not be read.
@@ -43,12 +46,14 @@ func (r *Reader) Pod(ctx context.Context, namespace, name string) (*PodObjects, 
 	case apierrors.IsNotFound(err):
 		return nil, absence(fmt.Sprintf("there is no pod %s/%s", namespace, name))
 	case err != nil:
-		return nil, readErrorOf("get", pods, namespace, err)
+		return nil, r.readError("get", pods, namespace, err)
 	}
 	o := &PodObjects{Pod: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: pod.GetUID(), Labels: pod.GetLabels(), Annotations: pod.GetAnnotations(),
 		OwnerReferences: pod.GetOwnerReferences(), DeletionTimestamp: pod.GetDeletionTimestamp(),
 	}}
+	o.Phase, _, _ = unstructured.NestedString(pod.Object, "status", "phase")
+	o.HostNetwork, _, _ = unstructured.NestedBool(pod.Object, "spec", "hostNetwork")
 	o.PodNamespace = r.metadata(ctx, o, namespaces, "", namespace)
 	if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); node != "" {
 		o.PodNode = r.metadata(ctx, o, nodes, "", node)
@@ -58,7 +63,9 @@ func (r *Reader) Pod(ctx context.Context, namespace, name string) (*PodObjects, 
 	o.Pools = optional[v2beta1.SpiderIPPool](ctx, r, &o.Objects, ippools)
 	o.Reserved = optional[v2beta1.SpiderReservedIP](ctx, r, &o.Objects, reserved)
 	o.NADs = optional[cniv1.NetworkAttachmentDefinition](ctx, r, &o.Objects, nads)
-	o.Ledgers = optional[v1alpha1.PoolLedger](ctx, r, &o.Objects, ledgers)
+	if err := r.ledgers(ctx, &o.Objects); err != nil {
+		o.Problems = append(o.Problems, err)
+	}
 	r.readGiven(ctx, o)
 	return o, nil
 }
@@ -70,7 +77,8 @@ func (r *Reader) readGiven(ctx context.Context, o *PodObjects) {
 		name = i.Name
 	}
 	var err error
-	if o.Endpoint, err = get[v2beta1.SpiderEndpoint](ctx, r, endpoints, o.Pod.Namespace, name); err != nil && !isAbsent(err) {
+	o.Endpoint, err = get[v2beta1.SpiderEndpoint](ctx, r, endpoints, o.Pod.Namespace, name)
+	if o.EndpointRead = err == nil || isAbsent(err); !o.EndpointRead {
 		o.Problems = append(o.Problems, err)
 	}
 	if o.PodNode.Name == "" {
@@ -101,7 +109,7 @@ func (r *Reader) metadata(ctx context.Context, o *PodObjects, resource schema.Gr
 		o.Problems = append(o.Problems, absence(fmt.Sprintf("there is no object %s among %s", name, resource.GroupResource())))
 		return metav1.ObjectMeta{Name: name}
 	case err != nil:
-		o.Problems = append(o.Problems, readErrorOf("get", resource, namespace, err))
+		o.Problems = append(o.Problems, r.readError("get", resource, namespace, err))
 		return metav1.ObjectMeta{Name: name}
 	}
 	return object.ObjectMeta
@@ -131,7 +139,7 @@ func (r *Reader) config(ctx context.Context, o *PodObjects) policy.Config {
 	for _, name := range []string{policy.ConfigMapName, policy.ConfigMapOldName} {
 		found, err := r.objects.Resource(configMaps).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 		if err != nil {
-			o.Problems = append(o.Problems, fmt.Errorf("%w; the default configuration is taken for the cluster's", readError(configMaps, "", err)))
+			o.Problems = append(o.Problems, fmt.Errorf("%w; the default configuration is taken for the cluster's", r.readError("list", configMaps, "", err)))
 			return policy.DefaultConfig()
 		}
 		for i := range found.Items {
@@ -154,7 +162,7 @@ func (r *Reader) config(ctx context.Context, o *PodObjects) policy.Config {
 func get[T any](ctx context.Context, r *Reader, resource schema.GroupVersionResource, namespace, name string) (*T, error) {
 	u, err := r.objects.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, readErrorOf("get", resource, namespace, err)
+		return nil, r.readError("get", resource, namespace, err)
 	}
 	object := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, object); err != nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cniv1 "railhead/api/cni/v1"
@@ -19,7 +20,7 @@ func podObjects() *PodObjects {
 	o := &PodObjects{
 		Pod:          metav1.ObjectMeta{Namespace: "ai", Name: "p", UID: "u1", Annotations: map[string]string{cniv1.AnnotationNetworks: "rail"}},
 		PodNamespace: metav1.ObjectMeta{Name: "ai"}, PodNode: metav1.ObjectMeta{Name: "n1"},
-		Config: policy.DefaultConfig(), Endpoint: e, LeaseRead: true,
+		Config: policy.DefaultConfig(), Endpoint: e, EndpointRead: true, LeaseRead: true,
 		Lease: &v1alpha1.AddressLease{ObjectMeta: metav1.ObjectMeta{Name: "n1", Generation: 3}, Status: v1alpha1.AddressLeaseStatus{
 			ObservedGeneration: 3,
 			Pools:              []v1alpha1.LeasedPool{{Pool: "a", Grants: []v1alpha1.Grant{{Epoch: 5, Addresses: []string{"10.0.0.1-10.0.0.4"}}}}},
@@ -43,7 +44,13 @@ func TestGiven(t *testing.T) {
 		change func(*PodObjects)
 		want   string // the problem
 	}{
-		"none":                  {func(*PodObjects) {}, ""},
+		"none": {func(*PodObjects) {}, ""},
+		"kept in quarantine": {func(o *PodObjects) {
+			o.Ledgers[0].Spec.Runs[0] = v1alpha1.Run{Addresses: "10.0.0.1", Quarantine: &v1alpha1.Quarantine{Reason: "in use before Railhead", Pod: "ai/p"}}
+		}, ""},
+		"in quarantine": {func(o *PodObjects) {
+			o.Ledgers[0].Spec.Runs[0] = v1alpha1.Run{Addresses: "10.0.0.1", Quarantine: &v1alpha1.Quarantine{Reason: "node is gone"}}
+		}, "the ledger gives it to nobody (in quarantine: node is gone)"},
 		"free":                  {func(o *PodObjects) { o.Ledgers[0].Spec.Runs[0].Addresses = "10.0.0.2-10.0.0.4" }, "the ledger has it free"},
 		"of another node":       {func(o *PodObjects) { o.Ledgers[0].Spec.Runs[0].Node = "n2" }, "the ledger gives it to node n2"},
 		"by another epoch":      {func(o *PodObjects) { o.Ledgers[0].Spec.Runs[0].Epoch = 6 }, "the AddressLease shows it by epoch 5"},
@@ -81,6 +88,9 @@ func TestNotGiven(t *testing.T) {
 		"another pool short":  {func(o *PodObjects) { o.Lease.Status.Pools = []v1alpha1.LeasedPool{{Pool: "b", Short: "x"}} }, "is short of nothing"},
 		"an earlier pod's":    {func(o *PodObjects) { o.Endpoint = podObjects().Endpoint; o.Pod.UID = "u2" }, "SpiderEndpoint ai/p is of an earlier pod (UID u1) and not of this one"},
 		"no node yet":         {func(o *PodObjects) { o.PodNode = metav1.ObjectMeta{} }, "the pod is on no node yet"},
+		"fenced":              {func(o *PodObjects) { o.Lease.Status = fenced(); o.Lease.Generation = 9 }, "node n1, by its AddressLease: node is fenced"},
+		"runs":                {func(o *PodObjects) { o.Phase = "Running" }, "the pod runs, and has no SpiderEndpoint: it was started before"},
+		"unread":              {func(o *PodObjects) { o.EndpointRead = false }, "since its SpiderEndpoint could not be read"},
 		"no lease":            {func(o *PodObjects) { o.Lease = nil }, "node n1 has no AddressLease"},
 		"a pool of no use":    {func(o *PodObjects) { o.Pools[0].Spec.Subnet = "10.9.0.0/24" }, "not ready: spec.ips[0]"},
 		"the controller says": {func(o *PodObjects) { o.Pools[0].Status.Conditions = notReady() }, "a: not ready: Overlaps: it overlaps pool b"},
@@ -115,5 +125,100 @@ func TestExplainBadLedger(t *testing.T) {
 	}
 	if g := e.Interfaces[1].Given[0]; g.Epoch != 5 || g.Problem != "" || g.Lease != "n1" {
 		t.Errorf("given %+v", g)
+	}
+}
+
+func fenced() v1alpha1.AddressLeaseStatus {
+	return v1alpha1.AddressLeaseStatus{ObservedGeneration: 3, Reason: "node is fenced"}
+}
+
+// TestPodStates has pods that get nothing for what they are.
+func TestPodStates(t *testing.T) {
+	t.Parallel()
+	gone := func(o *PodObjects) { o.Endpoint = nil }
+	for name, tt := range map[string]struct {
+		change []func(*PodObjects)
+		want   Explanation // of which why, warnings and how many addresses are compared
+		given  int
+	}{
+		"on the node's network": {
+			[]func(*PodObjects){gone, func(o *PodObjects) { o.HostNetwork = true }},
+			Explanation{
+				Why:      []string{"the pod uses the node's network (spec.hostNetwork): it gets no addresses"},
+				Warnings: []string{"annotation k8s.v1.cni.cncf.io/networks has no effect: a pod on the node's network is attached to no other"},
+			},
+			0,
+		},
+		"ended": {
+			[]func(*PodObjects){gone, func(o *PodObjects) { o.Phase = "Succeeded" }},
+			Explanation{Why: []string{"the pod has ended (Succeeded): it holds no addresses"}},
+			0,
+		},
+		"ended, on no node": {
+			[]func(*PodObjects){gone, func(o *PodObjects) { o.Phase, o.PodNode = "Failed", metav1.ObjectMeta{} }},
+			Explanation{Why: []string{"the pod has ended (Failed): it holds no addresses"}},
+			0,
+		},
+		"ended just now": {
+			[]func(*PodObjects){func(o *PodObjects) { o.Phase = "Failed" }},
+			Explanation{Why: []string{"the pod has ended (Failed) and still holds addresses: the agent of node n1 releases them when the container runtime says that it ended, or within seven minutes"}},
+			1,
+		},
+		"ended, not known": {
+			[]func(*PodObjects){gone, func(o *PodObjects) { o.Phase, o.EndpointRead = "Failed", false }},
+			Explanation{Why: []string{"the pod has ended (Failed): what it still holds is not known, since its SpiderEndpoint could not be read"}},
+			0,
+		},
+		"ended, keeps its address": {
+			[]func(*PodObjects){func(o *PodObjects) {
+				o.Pod.Name, o.Phase, o.Endpoint.Status.Current.Node = "web-0", "Succeeded", ""
+				o.Pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", Controller: new(true)}}
+				o.Ledgers[0].Spec.Runs[0] = v1alpha1.Run{Addresses: "10.0.0.1", Identity: "StatefulSet/ai/web/0"}
+			}},
+			Explanation{Why: []string{"the pod has ended (Succeeded): its addresses are kept for the next pod of StatefulSet/ai/web/0"}},
+			1,
+		},
+		"no network": {
+			[]func(*PodObjects){gone, func(o *PodObjects) { o.Pod.Annotations = nil }},
+			Explanation{Why: []string{"the pod is on the cluster's network alone: want annotation k8s.v1.cni.cncf.io/networks with networks whose addresses are of SpiderIPPools"}},
+			0,
+		},
+		"none of ours": {
+			[]func(*PodObjects){gone, func(o *PodObjects) { o.NADs[0].Spec.Config = `{"ipam":{"type":"whereabouts"}}` }},
+			Explanation{Why: []string{"none of the networks that the pod's annotations name takes addresses of SpiderIPPools: want ipam.type spiderpool in the configuration of one"}},
+			0,
+		},
+		"fenced, with addresses": {
+			[]func(*PodObjects){func(o *PodObjects) { o.Lease.Status.Reason = "node is fenced" }},
+			Explanation{Why: []string{"node n1, by its AddressLease: node is fenced"}},
+			1,
+		},
+		"of before": {
+			[]func(*PodObjects){func(o *PodObjects) {
+				o.Ledgers[0].Spec.Runs[0] = v1alpha1.Run{Addresses: "10.0.0.1", Quarantine: &v1alpha1.Quarantine{Reason: "in use before Railhead", Pod: "ai/p"}}
+			}},
+			Explanation{Warnings: []string{"net1: 10.0.0.1 is kept for the pod in quarantine (in use before Railhead): nobody else gets it, and it is free when the pod is gone"}},
+			1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := podObjects()
+			for _, change := range tt.change {
+				change(o)
+			}
+			e, errs := Explain(o)
+			given := 0
+			for i := range e.Interfaces {
+				for _, g := range e.Interfaces[i].Given {
+					if given++; g.Problem != "" {
+						t.Errorf("problem with %s: %s", g.Address, g.Problem)
+					}
+				}
+			}
+			if diff := cmp.Diff(tt.want, Explanation{Why: e.Why, Warnings: e.Warnings}); diff != "" || given != tt.given || len(errs) > 0 {
+				t.Errorf("%d addresses, want %d; errors %v; -want +got:\n%s", given, tt.given, errs, diff)
+			}
+		})
 	}
 }

@@ -25,6 +25,10 @@ type Objects struct {
 	Ledgers   []*v1alpha1.PoolLedger
 	Leases    []*v1alpha1.AddressLease
 
+	// LedgersLeftOut says that some ledgers do not have the shape of their kind,
+	// and are in Problems alone.
+	LedgersLeftOut bool
+
 	// Problems are why something is missing, and what is odd.
 	Problems []error
 }
@@ -38,6 +42,7 @@ func (o *Objects) catalog() *policy.Catalog {
 	put(c, o.Reserved)
 	put(c, o.Endpoints)
 	put(c, o.Configs)
+	put(c, o.Ledgers)
 	return c
 }
 

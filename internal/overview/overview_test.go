@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	cniv1 "railhead/api/cni/v1"
+	"railhead/api/railhead/v1alpha1"
 	"railhead/api/spiderpool/v2beta1"
 	"railhead/internal/policy"
 	"railhead/internal/policy/nad"
@@ -30,40 +31,102 @@ func endpoint(pod string, addresses ...string) *v2beta1.SpiderEndpoint {
 	return e
 }
 
+// TestPoolCounts has pool a, of 10.0.0.1 to .10, in one state each.
 func TestPoolCounts(t *testing.T) {
 	t.Parallel()
-	object := poolObject("a", "10.0.0.0/24", "10.0.0.1-10.0.0.10")
 	reserved := []*v2beta1.SpiderReservedIP{{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Spec: v2beta1.ReservedIPSpec{IPs: []string{"10.0.0.9-10.0.0.20"}}}}
-	endpoints := []*v2beta1.SpiderEndpoint{
-		endpoint("p0", "a", "10.0.0.1/24"), endpoint("p1", "a", "10.0.0.2/24", "b", "10.1.0.1/24"), endpoint("p2", "a", "10.0.0.9/24"),
+	whole := func() *Objects {
+		return &Objects{
+			Pools: []*v2beta1.SpiderIPPool{poolObject("a", "10.0.0.0/24", "10.0.0.1-10.0.0.10")}, Reserved: reserved,
+			Endpoints: []*v2beta1.SpiderEndpoint{
+				endpoint("p0", "a", "10.0.0.1/24"), endpoint("p1", "a", "10.0.0.2/24", "b", "10.1.0.1/24"), endpoint("p2", "a", "10.0.0.9/24"),
+			},
+			Ledgers: []*v1alpha1.PoolLedger{},
+		}
 	}
-	told := object.DeepCopy()
-	told.Status.AllocatedIPCount = new(int64(5))
+	books := func(runs ...v1alpha1.Run) []*v1alpha1.PoolLedger {
+		return []*v1alpha1.PoolLedger{ledgerObject("a", "10.0.0.0-10.0.0.255", runs...)}
+	}
+	held := v1alpha1.Run{Addresses: "10.0.0.1-10.0.0.4", Epoch: 1, Node: "n1"}
+	pinned := v1alpha1.Run{Addresses: "10.0.0.5", Epoch: 1, Identity: "StatefulSet/ai/web/0"}
+	quarantined := v1alpha1.Run{Addresses: "10.0.0.6-10.0.0.7", Epoch: 1, Quarantine: &v1alpha1.Quarantine{Reason: "node is gone", Pod: "ai/lost"}}
 	tests := []struct {
-		name    string
-		objects Objects
-		want    [4]string // total, reserved, used, free
+		name   string
+		change func(*Objects)
+		want   string // total, reserved, used, held, quarantined, free
 	}{
-		{"all is known", Objects{Pools: []*v2beta1.SpiderIPPool{object}, Reserved: reserved, Endpoints: endpoints}, [4]string{"10", "2", "3", "6"}},
-		{"reservations unknown", Objects{Pools: []*v2beta1.SpiderIPPool{object}, Endpoints: endpoints}, [4]string{"10", "-", "3", "-"}},
-		{"endpoints unknown", Objects{Pools: []*v2beta1.SpiderIPPool{object}, Reserved: reserved}, [4]string{"10", "2", "-", "-"}},
-		{"endpoints unknown, but to the controller", Objects{Pools: []*v2beta1.SpiderIPPool{told}, Reserved: reserved}, [4]string{"10", "2", "5", "3"}},
-		{
-			"no reservations and no endpoints",
-			Objects{Pools: []*v2beta1.SpiderIPPool{object}, Reserved: []*v2beta1.SpiderReservedIP{}, Endpoints: []*v2beta1.SpiderEndpoint{}},
-			[4]string{"10", "0", "0", "10"},
-		},
+		{"no ledger yet", func(*Objects) {}, "10 2 3 0 0 6"},
+		{"a ledger", func(o *Objects) { o.Ledgers = books(held, pinned, quarantined) }, "10 2 5 5 2 1"},
+		{"held and no more of the pool", func(o *Objects) {
+			o.Ledgers = books(held, v1alpha1.Run{Addresses: "10.0.0.20-10.0.0.29", Epoch: 1, Node: "n1"})
+		}, "10 2 3 14 0 4"},
+		{"a ledger that is made again", func(o *Objects) {
+			o.Ledgers = books(held)
+			o.Ledgers[0].Annotations = map[string]string{"railhead.io/rebuilding": "since a minute"}
+		}, "10 2 3 4 0 0"},
+		{"another pool's ledger", func(o *Objects) {
+			o.Ledgers = []*v1alpha1.PoolLedger{ledgerObject("b", "10.0.0.0-10.0.0.255", v1alpha1.Run{Addresses: "10.0.0.3-10.0.0.4", Epoch: 1, Node: "n1"})}
+			o.Ledgers[0].Annotations = map[string]string{"railhead.io/gives": "10.0.0.4-10.0.0.6"}
+		}, "10 2 3 0 0 2"},
+		{"ledgers unknown", func(o *Objects) { o.Ledgers = nil }, "10 2 3 - - -"},
+		{"a ledger left out", func(o *Objects) { o.LedgersLeftOut = true }, "10 2 3 - - -"},
+		{"reservations unknown", func(o *Objects) { o.Reserved = nil }, "10 - 3 0 0 -"},
+		{"endpoints unknown", func(o *Objects) { o.Endpoints = nil }, "10 2 - 0 0 -"},
+		{"endpoints unknown, but to the controller", func(o *Objects) {
+			o.Endpoints, o.Pools[0].Status.AllocatedIPCount = nil, new(int64(5))
+		}, "10 2 5 0 0 -"},
+		{"no reservations and no endpoints", func(o *Objects) {
+			o.Reserved, o.Endpoints = []*v2beta1.SpiderReservedIP{}, []*v2beta1.SpiderEndpoint{}
+		}, "10 0 0 0 0 10"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := Pools(&tt.objects)[0]
-			got := [4]string{number(p.Total), number(p.Reserved), number(p.Used), number(p.Free)}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("total, reserved, used, free (-want +got):\n%s", diff)
+			o := whole()
+			tt.change(o)
+			p := onePool(t, o)
+			got := strings.Join([]string{number(p.Total), number(p.Reserved), number(p.Used), number(p.Held), number(p.Quarantined), number(p.Free)}, " ")
+			if got != tt.want {
+				t.Errorf("total, reserved, used, held, quarantined, free: %s, want %s", got, tt.want)
 			}
 		})
 	}
+}
+
+// TestPoolBrokenLedger: what a ledger says that cannot be understood is not
+// known, of its pool and of those that it may hold addresses of.
+func TestPoolBrokenLedger(t *testing.T) {
+	t.Parallel()
+	pools, errs := Pools(&Objects{
+		Pools: []*v2beta1.SpiderIPPool{
+			poolObject("a", "10.0.0.0/24", "10.0.0.1-10.0.0.10"), poolObject("b", "10.0.0.0/16", "10.0.0.11-10.0.0.20"), poolObject("c", "10.9.0.0/24", "10.9.0.1"),
+		},
+		Reserved: []*v2beta1.SpiderReservedIP{}, Endpoints: []*v2beta1.SpiderEndpoint{},
+		Ledgers: []*v1alpha1.PoolLedger{ledgerObject("a", "10.0.0.0-10.0.0.255", v1alpha1.Run{Addresses: "10.0.0.5-10.0.0.1", Node: "n1"})},
+	})
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), `"10.0.0.5-10.0.0.1"`) || !strings.Contains(errs[0].Error(), "pool a") {
+		t.Errorf("errors %v", errs)
+	}
+	for i, want := range []string{"a - - -", "b 0 0 -", "c 0 0 1"} {
+		p := &pools[i]
+		if got := strings.Join([]string{p.Name, number(p.Held), number(p.Quarantined), number(p.Free)}, " "); got != want {
+			t.Errorf("held, quarantined, free of pool %s, want %s", got, want)
+		}
+	}
+}
+
+func ledgerObject(pool, part string, runs ...v1alpha1.Run) *v1alpha1.PoolLedger {
+	return &v1alpha1.PoolLedger{ObjectMeta: metav1.ObjectMeta{Name: pool}, Spec: v1alpha1.PoolLedgerSpec{Pool: pool, Part: part, Epoch: 9, Runs: runs}}
+}
+
+// onePool shows the first pool, whose ledgers can all be understood.
+func onePool(t *testing.T, o *Objects) Pool {
+	t.Helper()
+	pools, errs := Pools(o)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return pools[0]
 }
 
 func number(n *int64) string {
@@ -77,7 +140,7 @@ func number(n *int64) string {
 func TestOneBadPool(t *testing.T) {
 	t.Parallel()
 	o := &Objects{Pools: []*v2beta1.SpiderIPPool{poolObject("b", "10.1.0.0/24", "10.9.0.1"), poolObject("a", "10.0.0.0/24"), poolObject("c", "x")}}
-	pools := Pools(o)
+	pools, _ := Pools(o)
 	var got []string
 	for _, p := range pools {
 		got = append(got, fmt.Sprintf("%s IPv%d refused:%v", p.Name, p.Family, p.Ready != nil && !*p.Ready && p.Why != ""))
@@ -96,7 +159,7 @@ func TestControllerKnows(t *testing.T) {
 	good.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
 	silent := poolObject("b", "10.0.0.0/24", "10.0.0.11-10.0.0.20")
 	subnet := &v2beta1.SpiderSubnet{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: v2beta1.SubnetSpec{Subnet: "10.0.0.0/24", IPs: []string{"10.0.0.99"}}}
-	pools := Pools(&Objects{Pools: []*v2beta1.SpiderIPPool{good, silent}, Subnets: []*v2beta1.SpiderSubnet{subnet}})
+	pools, _ := Pools(&Objects{Pools: []*v2beta1.SpiderIPPool{good, silent}, Subnets: []*v2beta1.SpiderSubnet{subnet}})
 	if p := pools[0]; p.Ready == nil || !*p.Ready || p.Why != "" {
 		t.Errorf("the controller's pool: ready %v, why %q", p.Ready, p.Why)
 	}
@@ -264,7 +327,7 @@ func TestOwnPool(t *testing.T) {
 	app := policy.Application{GroupVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "app", UID: "u"}
 	own := poolObject("own", "10.0.0.0/24", "10.0.0.1")
 	own.Labels, own.Spec.PodAffinity, own.Spec.NodeName = app.Labels(), app.Affinity(), []string{"n1"}
-	pools := Pools(&Objects{Pools: []*v2beta1.SpiderIPPool{own}})
+	pools, _ := Pools(&Objects{Pools: []*v2beta1.SpiderIPPool{own}})
 	if diff := cmp.Diff([]string{"Deployment default/app", "nodes n1"}, pools[0].For); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -15,14 +15,21 @@ import (
 // Pool is a SpiderIPPool. Counts that nobody knows are nil; those beyond 2^63-1
 // are that.
 type Pool struct {
-	Name     string   `json:"name"`
-	Family   int64    `json:"family,omitempty"` // 4 or 6; 0 where the subnet cannot be parsed
-	Subnet   string   `json:"subnet"`
-	Gateway  string   `json:"gateway,omitempty"`
-	Total    *int64   `json:"total,omitempty"`    // addresses of the pool
-	Reserved *int64   `json:"reserved,omitempty"` // of these, reserved by SpiderReservedIPs
-	Used     *int64   `json:"used,omitempty"`     // of these, in use
-	Free     *int64   `json:"free,omitempty"`     // neither reserved nor in use
+	Name     string `json:"name"`
+	Family   int64  `json:"family,omitempty"` // 4 or 6; 0 where the subnet cannot be parsed
+	Subnet   string `json:"subnet"`
+	Gateway  string `json:"gateway,omitempty"`
+	Total    *int64 `json:"total,omitempty"`    // addresses of the pool
+	Reserved *int64 `json:"reserved,omitempty"` // of these, reserved by SpiderReservedIPs
+	Used     *int64 `json:"used,omitempty"`     // that pods have
+	// Held are those that nodes or identities have by its ledgers, and Quarantined
+	// those that nobody has for now, be the addresses the pool's still or not.
+	Held        *int64 `json:"held,omitempty"`
+	Quarantined *int64 `json:"quarantined,omitempty"`
+	// Free are those that can be granted: not reserved, held, in quarantine, in use
+	// since before there were ledgers, or of another pool's ledger, too.
+	Free *int64 `json:"free,omitempty"`
+
 	Default  bool     `json:"default"`
 	Disabled bool     `json:"disabled"`
 	Deleting bool     `json:"deleting,omitempty"`
@@ -33,15 +40,17 @@ type Pool struct {
 	Why string `json:"why,omitempty"`
 }
 
-// Pools shows the pools by name.
-func Pools(o *Objects) []Pool {
+// Pools shows the pools by name. The errors name ledgers that cannot be
+// understood; what is held of their pools is not known.
+func Pools(o *Objects) ([]Pool, []error) {
 	c := o.catalog()
+	ledgers, errs := ledgersOf(o)
 	pools := make([]Pool, 0, len(o.Pools))
 	for _, obj := range o.Pools {
-		pools = append(pools, poolOf(c, o, obj))
+		pools = append(pools, poolOf(c, o, &ledgers, obj))
 	}
 	slices.SortFunc(pools, func(a, b Pool) int { return strings.Compare(a.Name, b.Name) })
-	return pools
+	return pools, errs
 }
 
 // FullestFirst orders pools by the part of their addresses that is in use, and
@@ -58,7 +67,7 @@ func FullestFirst(pools []Pool) {
 	})
 }
 
-func poolOf(c *policy.Catalog, o *Objects, obj *v2beta1.SpiderIPPool) Pool {
+func poolOf(c *policy.Catalog, o *Objects, ledgers *ledgerBooks, obj *v2beta1.SpiderIPPool) Pool {
 	filled := obj.DeepCopy()
 	c.Default(filled)
 	parsed, review := policy.PoolOf(filled)
@@ -75,8 +84,12 @@ func poolOf(c *policy.Catalog, o *Objects, obj *v2beta1.SpiderIPPool) Pool {
 	if o.Endpoints != nil {
 		p.Used = new(c.Usage(obj.Name))
 	}
+	if ledgers.isWhole(obj.Name) {
+		p.Held = new(policy.Count(c.Kept(obj.Name)))
+		p.Quarantined = new(policy.Count(without(c.Held(obj.Name), c.Kept(obj.Name))))
+	}
 	if review.OK() { // otherwise only the controller knows what it made of it
-		p.count(parsed, o, c)
+		p.count(parsed, o, ledgers, c)
 	}
 	p.Ready, p.Why = readiness(obj.Status.Conditions)
 	if p.Ready == nil { // the controller knows the cluster's configuration, and is right where it said something
@@ -89,18 +102,16 @@ func poolOf(c *policy.Catalog, o *Objects, obj *v2beta1.SpiderIPPool) Pool {
 
 // count counts addresses: those of a pool that can be parsed are what they are,
 // whatever the controller counted last.
-func (p *Pool) count(parsed policy.Pool, o *Objects, c *policy.Catalog) {
+func (p *Pool) count(parsed policy.Pool, o *Objects, ledgers *ledgerBooks, c *policy.Catalog) {
 	p.Total = new(policy.Count(parsed.Addresses))
 	if o.Reserved == nil {
 		return
 	}
 	givable := without(parsed.Addresses, c.Reserved(p.Family))
 	p.Reserved = new(*p.Total - policy.Count(givable))
-	switch {
-	case o.Endpoints != nil:
-		p.Free = new(policy.Count(without(givable, c.Used(p.Name))))
-	case p.Used != nil:
-		p.Free = new(max(0, policy.Count(givable)-*p.Used))
+	if o.Endpoints != nil && ledgers.knows(p.Name, parsed.Addresses) {
+		free := without(givable, c.Used(p.Name))
+		p.Free = new(policy.Count(without(free, ledgers.closed(p.Name, parsed.Addresses))))
 	}
 }
 

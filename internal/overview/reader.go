@@ -22,6 +22,7 @@ import (
 // Reader reads objects from an API server. It needs the verb list on what it
 // reads.
 type Reader struct {
+	server  string // URL, for people
 	objects dynamic.Interface
 	names   metadata.Interface
 }
@@ -40,7 +41,7 @@ func NewReader(config *rest.Config) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{objects: objects, names: names}, nil
+	return &Reader{server: config.Host, objects: objects, names: names}, nil
 }
 
 // Pools reads what [Pools] needs. The error is why the pools could not be read;
@@ -54,6 +55,9 @@ func (r *Reader) Pools(ctx context.Context) (*Objects, error) {
 	o.Subnets = optional[v2beta1.SpiderSubnet](ctx, r, o, subnets)
 	o.Reserved = optional[v2beta1.SpiderReservedIP](ctx, r, o, reserved)
 	o.Endpoints = optional[v2beta1.SpiderEndpoint](ctx, r, o, endpoints)
+	if err := r.ledgers(ctx, o); err != nil {
+		o.Problems = append(o.Problems, err)
+	}
 	return o, nil
 }
 
@@ -65,6 +69,9 @@ func (r *Reader) Networks(ctx context.Context, namespace string) (*Objects, erro
 	var errConfigs, errNADs error
 	if o.Configs, errConfigs = list[v2beta1.SpiderMultusConfig](ctx, r, o, configs); errConfigs != nil {
 		o.Problems = append(o.Problems, errConfigs)
+	}
+	if errors.Is(errConfigs, ErrUnreachable) {
+		return nil, errConfigs
 	}
 	if o.NADs, errNADs = list[cniv1.NetworkAttachmentDefinition](ctx, r, o, nads); errNADs != nil {
 		o.Problems = append(o.Problems, errNADs)
@@ -95,7 +102,7 @@ func (r *Reader) pods(ctx context.Context) ([]*metav1.PartialObjectMetadata, err
 		return nil
 	})
 	if err != nil {
-		return nil, readError(pods, "", err)
+		return nil, r.readError("list", pods, "", err)
 	}
 	return found, nil
 }
@@ -135,7 +142,7 @@ func list[T any](ctx context.Context, r *Reader, o *Objects, resource schema.Gro
 		return nil
 	})
 	if err != nil {
-		return nil, readError(resource, o.Namespace, err)
+		return nil, r.readError("list", resource, o.Namespace, err)
 	}
 	return found, nil
 }
