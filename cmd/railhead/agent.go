@@ -102,7 +102,7 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "how to reach Kubernetes from outside of a cluster")
 	flags.StringVar(&f.kubelet, "pod-resources", podresources.Socket, "socket at which the kubelet says which pods have which devices; empty to not ask")
 	flags.StringVar(&f.stateDir, "state-dir", "/run/railhead", "directory for what narrow counters have come to, so that a restart is not seen in them; empty to not keep it")
-	flags.StringVar(&f.addresses, "addresses", "auto", `"auto": give this node's pods their addresses where Kubernetes is asked and nothing is simulated; "off": give none`)
+	flags.StringVar(&f.addresses, "addresses", "auto", `"auto": give this node's pods their addresses where Kubernetes is asked and nothing is simulated; "on": also where RDMA is simulated on this node; "off": give none`)
 	flags.StringVar(&f.journalDir, "addresses-dir", "/var/lib/railhead/addresses", "directory for which pod has which address, on a disk that outlives the agent; no other agent may use it")
 	f.metrics.add(cmd)
 	flags.TextVar(&f.logLevel, "log.level", slog.LevelInfo, "debug, info, warn or error")
@@ -152,7 +152,7 @@ func (f *agentFlags) run(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	group.Go(func() error { return a.Run(ctx) })
-	group.Go(func() error { return settle(ctx) })
+	group.Go(func() error { return settle(ctx, logger) })
 	group.Go(func() error { return exporter.Serve(ctx, f.listen, f.webConfig, a.Handler(), logger) })
 	if err := group.Wait(); !errors.Is(err, context.Canceled) {
 		return err

@@ -40,9 +40,11 @@ func (f *agentFlags) check(cmd *cobra.Command) error {
 		return fmt.Errorf("--metrics.qps-at-most %d: want 0 or more", m.qpsAtMost)
 	case f.kubernetes != "auto" && f.kubernetes != "off":
 		return fmt.Errorf("--kubernetes %q: want auto or off", f.kubernetes)
-	case f.addresses != "auto" && f.addresses != "off":
-		return fmt.Errorf("--addresses %q: want auto or off", f.addresses)
-	case f.addresses == "auto" && !filepath.IsAbs(f.journalDir):
+	case f.addresses != "auto" && f.addresses != "on" && f.addresses != "off":
+		return fmt.Errorf("--addresses %q: want auto, on or off", f.addresses)
+	case f.addresses == "on" && f.kubernetes == "off":
+		return errors.New("--addresses=on --kubernetes=off: addresses are granted over Kubernetes, want only one of them")
+	case f.addresses != "off" && !filepath.IsAbs(f.journalDir):
 		return fmt.Errorf("--addresses-dir %q: want an absolute path, or --addresses=off", f.journalDir)
 	case len(f.listen) == 0 || slices.Contains(f.listen, ""):
 		return errors.New(`--listen "": want host:port or :port`)
@@ -59,8 +61,11 @@ func (f *agentFlags) load(cmd *cobra.Command) (err error) {
 	if f.scenario, err = simulation.Load(f.simulate); err != nil {
 		return fmt.Errorf("--simulate: %w", err)
 	}
-	if f.scenario.RealNode {
+	switch {
+	case f.scenario.RealNode:
 		return nil
+	case f.addresses == "on":
+		return errors.New("--addresses=on: the Kubernetes of a simulated node grants none, want auto or off, or a scenario with realNode: true")
 	}
 	for _, name := range []string{"kubernetes", "kubeconfig", "pod-resources", "node-name"} {
 		if cmd.Flags().Changed(name) {
@@ -77,9 +82,6 @@ func (f *agentFlags) config(logger *slog.Logger) (agent.Config, *simulatedNode, 
 	config.QPSAtMost = cmp.Or(f.metrics.qpsAtMost, -1)
 	if f.scenario == nil {
 		config.Node, config.Exporter.StateDir = node.Running(sysfs.New("/")), f.stateDir
-		if f.addresses == "auto" {
-			config.AddressesDir = f.journalDir
-		}
 		return config, nil, f.surround(&config, logger)
 	}
 	s, err := simulate(f.scenario) // whose counters begin with the agent: nothing is kept
@@ -109,8 +111,23 @@ func (f *agentFlags) surround(config *agent.Config, logger *slog.Logger) error {
 	}
 	config.NodeName = cmp.Or(f.nodeName, os.Getenv("NODE_NAME"), hostname)
 	config.PodResources = f.kubelet
-	config.Kubernetes, err = f.cluster(logger)
-	return err
+	if config.Kubernetes, err = f.cluster(logger); err != nil {
+		return err
+	}
+	return f.giveAddresses(config)
+}
+
+// giveAddresses says where the journal is if the agent is to give the pods of
+// the node that we run on their addresses. A simulation on it has no part in
+// that: pods, their namespaces and Kubernetes are those of the node.
+func (f *agentFlags) giveAddresses(config *agent.Config) error {
+	switch {
+	case f.addresses == "on" && config.Kubernetes == nil:
+		return errors.New("--addresses=on: addresses are granted over Kubernetes, and the agent is not in a cluster: want --kubeconfig")
+	case f.addresses == "on", f.addresses == "auto" && f.scenario == nil:
+		config.AddressesDir = f.journalDir
+	}
+	return nil
 }
 
 // cluster says how to reach Kubernetes; nil where the agent does without.

@@ -46,7 +46,7 @@ func judge(b budget, found results) line {
 		return l
 	}
 	switch b.figure {
-	case allocated, core, resident:
+	case allocated, core, resident, residentAll:
 		l.ours = b.figure.format(value)
 		return l
 	}
@@ -83,8 +83,12 @@ func (r results) value(b budget) (float64, bool) {
 		return r.median(b.benchmark, "%core")
 	}
 	kept, ok := r.median(b.benchmark, "kept-B")
-	without, _ := r.median(idleBenchmark, "resident-B")
-	return without + heapGrowth*kept, ok
+	idle := idleWithout
+	if b.figure == residentAll {
+		idle = idleWith
+	}
+	process, isIdle := r.median(idle, "resident-B")
+	return process + heapGrowth*kept, ok && isIdle
 }
 
 // format writes a value of a figure with its unit.

@@ -80,12 +80,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// measure measures what a list of budgets is about. The idle agent settles while
-// the benchmarks run.
+// measure measures what a list of budgets is about. The idle agents settle
+// while the benchmarks run.
 func measure(ctx context.Context, s settings, list []budget) (results, error) {
 	found := results{}
-	var idle *idleAgent
-	if slices.ContainsFunc(list, func(b budget) bool { return b.figure == resident }) {
+	var idle *idleAgents
+	if slices.ContainsFunc(list, func(b budget) bool { return b.figure == resident || b.figure == residentAll }) {
 		var err error
 		if idle, err = startIdle(ctx); err != nil {
 			return nil, err
@@ -102,7 +102,5 @@ func measure(ctx context.Context, s settings, list []budget) (results, error) {
 	if idle == nil {
 		return found, nil
 	}
-	bytes, err := idle.resident(ctx)
-	found.add(idleBenchmark, "resident-B", bytes)
-	return found, err
+	return found, idle.add(ctx, found)
 }

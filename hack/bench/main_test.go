@@ -28,7 +28,8 @@ func TestTable(t *testing.T) {
 	if err := found.read("internal/exporter", strings.NewReader(output)); err != nil {
 		t.Fatal(err)
 	}
-	found.add(idleBenchmark, "resident-B", 30*mebibyte)
+	found.add(idleWithout, "resident-B", 30*mebibyte)
+	found.add(idleWith, "resident-B", 29*mebibyte)
 	list := []budget{
 		{"render", "internal/exporter.Render/text, with 3 labels", peers, "client_golang", 0.02},
 		{"render, memory", "internal/exporter.Render/text, with 3 labels", allocated, "", 100},
@@ -37,6 +38,7 @@ func TestTable(t *testing.T) {
 		{"sample, time", "internal/exporter.Sample/all tiers", cpu, "questions", 22.9 * millisecond},
 		{"agent", "internal/exporter.Minute", core, "", 0.5},
 		{"agent, memory", "internal/exporter.Minute", resident, "", 42 * mebibyte},
+		{"agent, all on", "internal/exporter.Minute", residentAll, "", 45.5 * mebibyte},
 		{"lost", "internal/exporter.Lost", floors, "questions", 1},
 	}
 	var out strings.Builder
@@ -51,7 +53,8 @@ sample          23.00ms                   questions      6.000ms  3.83 x  ≤ 3 
 sample, beside  23.00ms (17.00ms beside)  questions      6.000ms  3.83 x  ≤ 17.00ms beside    yes
 sample, time    23.00ms                   questions      6.000ms  3.83 x  ≤ 22.90ms           NO
 agent           0.50 % of a core                                          ≤ 0.50 % of a core  yes
-agent, memory   42.50MiB                                                  ≤ 42.00MiB          NO
+agent, memory   46.00MiB                                                  ≤ 42.00MiB          NO
+agent, all on   45.00MiB                                                  ≤ 45.50MiB          yes
 lost                                      questions                       ≤ 1 x               not measured
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {

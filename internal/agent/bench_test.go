@@ -3,11 +3,8 @@ package agent
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -20,21 +17,6 @@ import (
 	"railhead/internal/simulation"
 	"railhead/test/versus"
 )
-
-// dense is a node of 8 PF and 128 VF, 100 of which are in a pod each.
-func dense() string {
-	var b strings.Builder
-	b.WriteString("node: dense\nseed: 1\nkernel: 6.12.48\nnetnsMode: exclusive\ncards:\n")
-	for i := range 8 {
-		fmt.Fprintf(&b, "- {name: mlx5_%d, pci: \"0000:%x:00.0\", rail: %d, vfs: 16, gpu: true, address: 172.30.%d.17/24}\n", i, 0x18+8*i, i, i)
-	}
-	b.WriteString("pods:\n")
-	for i := range 100 {
-		fmt.Fprintf(&b, "- {namespace: ml, name: worker-%d, devices: [mlx5_%d/%d], queuePairs: 16, resource: \"example.com/rail{rail}\", "+
-			"owners: [{apiVersion: batch/v1, kind: Job, name: job-%d}], traffic: {receive: 1G, transmit: 1G, messageSize: 1Mi}}\n", i, i%8, i/8, i/8)
-	}
-	return b.String()
-}
 
 // BenchmarkAgent is an agent on a simulated node of 8 PF, 128 VF and 100 pods: a
 // minute with the default intervals in which it is scraped every 5 s, with the
@@ -100,11 +82,7 @@ func due(second int) []counters.Tier {
 
 func simulate(tb testing.TB) *simulation.Simulation {
 	tb.Helper()
-	file := filepath.Join(tb.TempDir(), "dense.yaml")
-	if err := os.WriteFile(file, []byte(dense()), 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	scenario, err := simulation.Load(file)
+	scenario, err := simulation.Load("testdata/dense.yaml")
 	if err != nil {
 		tb.Fatal(err)
 	}
