@@ -22,6 +22,7 @@ const module = "railhead"
 // a new package gets its place here and in docs/architecture.md first.
 var allowed = map[string][]string{
 	// 1 facts
+	"internal/cnicall":        {},
 	"internal/kernel/archive": {},
 	"internal/kernel/devlink": {},
 	"internal/kernel/ethtool": {},
@@ -47,6 +48,7 @@ var allowed = map[string][]string{
 	"internal/ipam":         {"api/"},
 	"internal/ipam/journal": {},
 	// 3 answers
+	"internal/attach/routing":           {"api/", "internal/policy"},
 	"internal/check":                    {"internal/inventory", "internal/kernel/"},
 	"internal/counters":                 {"internal/inventory", "internal/kernel/"},
 	"internal/attribution":              {"internal/inventory", "internal/kernel/"},
@@ -62,6 +64,7 @@ var allowed = map[string][]string{
 	"internal/ipam/selection":           {"api/", "internal/ipam", "internal/ipam/holder", "internal/policy", "internal/policy/annotation"},
 	"internal/ipam/modeltest":           {"api/", "internal/ipam", "internal/ipam/"},
 	// 4 consumers
+	"internal/cniinstall":             {},
 	"internal/exporter":               {"internal/inventory", "internal/counters", "internal/attribution", "internal/kernel/"},
 	"internal/top":                    {},
 	"internal/agent/address":          {"api/", "internal/ipam", "internal/ipam/", "internal/policy", "internal/attribution", "internal/kernel/"},
@@ -79,6 +82,7 @@ var allowed = map[string][]string{
 	"internal/agent":          {"internal/"},
 	"internal/controller":     {"api/", "internal/"},
 	"cmd/railhead":            {"api/", "internal/"},
+	"cmd/railhead-cni":        {"internal/cnicall"},
 	"cmd/railhead-controller": {"internal/"},
 	// around it
 	"internal/arch":  {},
