@@ -3,8 +3,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,11 +25,17 @@ func run(args []string, stdout, stderr io.Writer) int {
 	cmd.SetArgs(append([]string{}, args...)) // nil would be the arguments of the process
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
-	if err := cmd.Execute(); err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintf(stderr, "railhead-controller: %v\n", err)
-		return exitFailed
+	return exitStatus(cmd.Execute(), stderr)
+}
+
+// exitStatus tells of an error. To be told to end is none, and what was canceled
+// without that is one as any other.
+func exitStatus(err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
 	}
-	return 0
+	fmt.Fprintf(stderr, "railhead-controller: %v\n", err)
+	return exitFailed
 }
 
 func rootCommand() *cobra.Command {

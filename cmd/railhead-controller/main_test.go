@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +58,21 @@ func TestBadInput(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestExitStatus wants each error to be told, also where something was canceled
+// though nobody had told the controller to end.
+func TestExitStatus(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{errors.New("no"), fmt.Errorf("watch: %w", context.Canceled)} {
+		var stderr bytes.Buffer
+		if status := exitStatus(err, &stderr); status != exitFailed || !strings.Contains(stderr.String(), err.Error()) {
+			t.Errorf("%v: exit status %d, errors %q", err, status, stderr.String())
+		}
+	}
+	if status := exitStatus(nil, nil); status != 0 {
+		t.Errorf("exit status %d without an error", status)
 	}
 }
 

@@ -21,23 +21,49 @@ var errNotLeader = errors.New("this replica does not hold the lease: it writes n
 type fence struct {
 	off   bool
 	lasts time.Duration
+	now   func() moment
 
 	mu      sync.Mutex
-	renewed time.Time // when the last renewal that succeeded was asked for; zero: not the leader
+	leads   bool
+	renewed moment // when the last renewal that succeeded was asked for
 }
 
-func newFence(on bool, lasts time.Duration) *fence { return &fence{off: !on, lasts: lasts} }
+func newFence(on bool, lasts time.Duration) *fence {
+	began := time.Now()
+	return &fence{off: !on, lasts: lasts, now: func() moment {
+		now := time.Now()
+		return moment{ran: now.Sub(began), wall: now.Round(0)}
+	}}
+}
+
+// moment is one by both clocks of a machine: the one that nobody can set stands
+// still while the machine is suspended, and the other one does not.
+type moment struct {
+	ran  time.Duration // by the monotonic clock
+	wall time.Time     // by the wall clock alone
+}
+
+// since is the longer of what both clocks say has passed.
+func (m moment) since(earlier moment) time.Duration {
+	return max(m.ran-earlier.ran, m.wall.Sub(earlier.wall))
+}
 
 func (f *fence) open() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.off || !f.renewed.IsZero() && time.Since(f.renewed) < f.lasts
+	return f.off || f.leads && f.now().since(f.renewed) < f.lasts
 }
 
-func (f *fence) renew(at time.Time) {
+func (f *fence) renew(asked moment) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.renewed = at
+	f.leads, f.renewed = true, asked
+}
+
+func (f *fence) shut() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leads = false
 }
 
 // around is a transport that reads always, and writes only as the leader.
@@ -76,10 +102,10 @@ func (l fencedLock) Update(ctx context.Context, record resourcelock.LeaderElecti
 }
 
 func (l fencedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, do func(context.Context, resourcelock.LeaderElectionRecord) error) error {
-	asked := time.Now()
+	asked := l.fence.now()
 	mine := record.HolderIdentity == l.Identity()
 	if !mine {
-		l.fence.renew(time.Time{})
+		l.fence.shut()
 	}
 	err := do(ctx, record)
 	if err == nil && mine {

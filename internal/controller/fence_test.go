@@ -105,6 +105,37 @@ func TestFence(t *testing.T) {
 	})
 }
 
+// TestFenceClocks wants no write once either clock says that the lease is over:
+// one stands still while the machine is suspended, the other may be set.
+func TestFenceClocks(t *testing.T) {
+	t.Parallel()
+	const lasts = 15 * time.Second
+	for _, tt := range []struct {
+		name      string
+		ran, wall time.Duration // since the renewal
+		want      bool
+	}{
+		{"both early", 14 * time.Second, 14 * time.Second, true},
+		{"suspended for a minute", time.Second, time.Minute, false},
+		{"set back by an hour, early", 14 * time.Second, -time.Hour, true},
+		{"set back by an hour, late", lasts, -time.Hour, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f, now := newFence(true, lasts), moment{ran: time.Hour, wall: time.Unix(1e9, 0)}
+			f.now = func() moment { return now }
+			lock := fencedLock{&fakeLock{}, f}
+			if err := lock.Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
+				t.Fatal(err)
+			}
+			now = moment{ran: now.ran + tt.ran, wall: now.wall.Add(tt.wall)}
+			if got := passes(t, f, http.MethodPut); got != tt.want {
+				t.Errorf("a write passes: %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
 // TestFenceGivenBackFails wants no write after a lease that could not even be
 // given back.
 func TestFenceGivenBackFails(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -62,6 +63,19 @@ func lookFor(config *rest.Config) (lookup, error) {
 	}, nil
 }
 
+// withoutPorts leaves out where a connection came from, which would make the same
+// fault another text at every try: read tcp 10.0.0.1:41234->10.0.0.2:443.
+func withoutPorts(text string) string {
+	words := strings.Split(text, " ")
+	for i, word := range words {
+		from, to, _ := strings.Cut(word, "->")
+		if _, err := netip.ParseAddrPort(from); err == nil && to != "" {
+			words[i] = to
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 // awaitKinds returns once everything wanted is served, or when ctx ends. It
 // says what it waits for whenever that changes, and as a reminder.
 func awaitKinds(ctx context.Context, look lookup, health *health, log *slog.Logger) error {
@@ -76,7 +90,7 @@ func awaitKinds(ctx context.Context, look lookup, health *health, log *slog.Logg
 		}
 		waiting := "custom resource definitions " + strings.Join(missing, ", ") + " (charts/railhead/crds has them)"
 		if err != nil {
-			waiting = "the API server: " + err.Error()
+			waiting = "the API server: " + withoutPorts(err.Error())
 		}
 		health.wait(waiting)
 		if waiting != said || time.Since(when) >= kindsReminder {

@@ -6,9 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,6 +64,48 @@ func TestAwaitKinds(t *testing.T) {
 			t.Errorf("lines (-want +got):\n%s\n%s", diff, text.String())
 		}
 	})
+}
+
+// TestAwaitKindsSameFault wants one line of a fault that comes back, though each
+// connection has another port, and a reminder.
+func TestAwaitKindsSameFault(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		port, start := 40000, time.Now()
+		look := func(context.Context) ([]string, error) {
+			if time.Since(start) > 40*time.Second {
+				return nil, nil
+			}
+			port++
+			return nil, &url.Error{Op: "Get", URL: "https://10.0.0.2:443/apis", Err: &net.OpError{
+				Op: "read", Net: "tcp", Err: syscall.ECONNRESET,
+				Source: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(port))),
+				Addr:   net.TCPAddrFromAddrPort(netip.MustParseAddrPort("10.0.0.2:443")),
+			}}
+		}
+		if err := awaitKinds(t.Context(), look, newHealth("x"), slog.New(slog.NewTextHandler(&text, nil))); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Count(text.String(), "read tcp 10.0.0.2:443: connection reset by peer"); got != 2 {
+			t.Errorf("%d lines, want 2:\n%s", got, text.String())
+		}
+	})
+}
+
+func TestWithoutPorts(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"read tcp [fd00::1]:41234->[fd00::2]:443: i/o timeout":                   "read tcp [fd00::2]:443: i/o timeout",
+		"lookup x on 10.0.0.3:53: read udp 10.0.0.1:4->10.0.0.3:53: i/o timeout": "lookup x on 10.0.0.3:53: read udp 10.0.0.3:53: i/o timeout",
+		"dial tcp 10.0.0.2:443: connect: connection refused":                     "dial tcp 10.0.0.2:443: connect: connection refused",
+		"a->b": "a->b",
+		"":     "",
+	} {
+		if got := withoutPorts(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
 }
 
 // TestAwaitKindsEnds wants the wait to end with its context.

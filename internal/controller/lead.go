@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"time"
@@ -53,14 +54,15 @@ func (c *controller) admitAndLead(ctx context.Context, objects cache.Cache) erro
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.admission.serve(ctx) })
 	group.Go(func() error {
-		defer c.fence.renew(time.Time{}) // reconciles that lost their lease are not waited for
-		return within(ctx, leaveTimeout, mgr.Start)
+		defer c.fence.shut() // reconciles that lost their lease are not waited for
+		return within(ctx, leaveTimeout, c.Log, mgr.Start)
 	})
 	return group.Wait()
 }
 
-// within runs something, and leaves it alone when ctx has ended for that long.
-func within(ctx context.Context, most time.Duration, run func(context.Context) error) error {
+// within runs something, and leaves it alone when ctx has ended for that long. That
+// is only logged: the end is one that was asked for.
+func within(ctx context.Context, most time.Duration, log *slog.Logger, run func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()
 	select {
@@ -72,7 +74,8 @@ func within(ctx context.Context, most time.Duration, run func(context.Context) e
 	case err := <-done:
 		return err
 	case <-time.After(most):
-		return fmt.Errorf("the lease was not given back within %s: %w", most, ctx.Err())
+		log.Warn("the lease was not given back: another replica leads once it has run out", "within", most)
+		return ctx.Err()
 	}
 }
 

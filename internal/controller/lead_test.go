@@ -1,8 +1,11 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +16,7 @@ import (
 )
 
 // TestWithin wants what ends to be waited for, and what does not end to be left
-// after a while.
+// after a while, which is logged.
 func TestWithin(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")
@@ -23,7 +26,7 @@ func TestWithin(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
-				err := within(ctx, leaveTimeout, func(context.Context) error {
+				err := within(ctx, leaveTimeout, slog.New(slog.DiscardHandler), func(context.Context) error {
 					time.Sleep(takes)
 					return failed
 				})
@@ -39,12 +42,16 @@ func TestWithin(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
 			began, hangs := time.Now(), make(chan struct{})
-			err := within(ctx, leaveTimeout, func(context.Context) error {
+			var said bytes.Buffer
+			err := within(ctx, leaveTimeout, slog.New(slog.NewTextHandler(&said, nil)), func(context.Context) error {
 				<-hangs
 				return nil
 			})
 			if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Hour+leaveTimeout {
 				t.Errorf("error %v after %s", err, time.Since(began))
+			}
+			if !strings.Contains(said.String(), "the lease was not given back") {
+				t.Errorf("logged %q", said.String())
 			}
 			close(hangs)
 		})

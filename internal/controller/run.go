@@ -54,14 +54,20 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return listenAndServe(ctx, o.HealthListen, c.health.handler()) })
-	group.Go(func() error { return listenAndServe(ctx, o.MetricsListen, metricsHandler(c.registry)) })
-	group.Go(func() error { return c.work(ctx) })
-	if err := group.Wait(); !errors.Is(err, context.Canceled) {
-		return err
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return listenAndServe(running, o.HealthListen, c.health.handler()) })
+	group.Go(func() error { return listenAndServe(running, o.MetricsListen, metricsHandler(c.registry)) })
+	group.Go(func() error { return c.work(running) })
+	return unlessTold(ctx, group.Wait())
+}
+
+// unlessTold is an error, unless it is only that ctx has ended. While ctx has not,
+// what says that it was canceled should have gone on.
+func unlessTold(ctx context.Context, err error) error {
+	if told := ctx.Err(); told != nil && errors.Is(err, told) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 func newController(o Options) (*controller, error) {

@@ -3,11 +3,15 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestRunWithoutDefinitions wants a controller without its custom resource
@@ -18,19 +22,22 @@ func TestRunWithoutDefinitions(t *testing.T) {
 	o.Config = apiServer(t, http.StatusNotFound, "k8s.cni.cncf.io", "network-attachment-definitions")
 	o.HealthListen, o.MetricsListen = freeAddress(t), freeAddress(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() { done <- Run(ctx, o) }()
-	alive := answer(t, "http://"+o.HealthListen+"/healthz", http.StatusOK)
+	alive := answer(t, done, "http://"+o.HealthListen+"/healthz", http.StatusOK)
 	if alive != "ok\n" {
 		t.Errorf("healthz answers %q", alive)
 	}
-	for {
-		ready := answer(t, "http://"+o.HealthListen+"/readyz", http.StatusServiceUnavailable)
+	for began := time.Now(); ; <-time.After(pause) {
+		ready := answer(t, done, "http://"+o.HealthListen+"/readyz", http.StatusServiceUnavailable)
 		if strings.Contains(ready, "spiderippools.spiderpool.spidernet.io") {
 			break
 		}
+		if time.Since(began) > patience {
+			t.Fatalf("readyz still answers %q", ready)
+		}
 	}
-	metrics := answer(t, "http://"+o.MetricsListen+"/metrics", http.StatusOK)
+	metrics := answer(t, done, "http://"+o.MetricsListen+"/metrics", http.StatusOK)
 	for _, name := range []string{`railhead_controller_pools{state="valid"} 0`, `railhead_controller_networks{state="invalid"} 0`, "railhead_controller_settings_valid 1"} {
 		if !strings.Contains(metrics, name) {
 			t.Errorf("metrics lack %s", name)
@@ -39,6 +46,35 @@ func TestRunWithoutDefinitions(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUnlessTold wants no error of an end that was asked for, and one of anything
+// else, also where something was canceled though nobody had told the controller to end.
+func TestUnlessTold(t *testing.T) {
+	t.Parallel()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	failed := errors.New("failed")
+	for _, tt := range []struct {
+		name string
+		ctx  context.Context //nolint:containedctx // what the table is about
+		err  error
+		want error
+	}{
+		{"told", canceled, context.Canceled, nil},
+		{"told, wrapped", canceled, fmt.Errorf("watch: %w", context.Canceled), nil},
+		{"told by a deadline", late, context.DeadlineExceeded, nil},
+		{"told, and failed", canceled, failed, failed},
+		{"not told", t.Context(), fmt.Errorf("watch: %w", context.Canceled), context.Canceled},
+		{"failed", t.Context(), failed, failed},
+		{"no error", t.Context(), nil, nil},
+	} {
+		if got := unlessTold(tt.ctx, tt.err); !errors.Is(got, tt.want) {
+			t.Errorf("%s: error %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
 
@@ -67,16 +103,17 @@ func TestServeDrains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() {
 		done <- serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			cancel()
 			for accepts(r.Context(), listener.Addr().String()) {
+				<-time.After(pause)
 			}
 			_, _ = w.Write([]byte("whole"))
 		}))
 	}()
-	if got := answer(t, "http://"+listener.Addr().String(), http.StatusOK); got != "whole" {
+	if got := answer(t, done, "http://"+listener.Addr().String(), http.StatusOK); got != "whole" {
 		t.Errorf("answer %q", got)
 	}
 	if err := <-done; !errors.Is(err, context.Canceled) {
@@ -94,39 +131,69 @@ func accepts(ctx context.Context, address string) bool {
 	return true
 }
 
-// answer asks until somebody listens.
-func answer(t *testing.T, url string, status int) string {
+// What is asked again is asked after a pause, and not for ever.
+const (
+	pause    = time.Millisecond
+	patience = time.Minute
+)
+
+// answer asks until somebody listens, or until whoever should has ended.
+func answer(t *testing.T, ended <-chan error, url string, status int) string {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			if t.Context().Err() != nil {
-				t.Fatal(err)
-			}
-			continue
+		if err == nil {
+			return read(t, response, status)
 		}
-		var text strings.Builder
-		if _, err := io.Copy(&text, response.Body); err != nil {
+		select {
+		case end := <-ended:
+			t.Fatalf("nobody listens any more: %v", end)
+		case <-ctx.Done():
 			t.Fatal(err)
+		case <-time.After(pause):
 		}
-		_ = response.Body.Close()
-		if response.StatusCode != status {
-			t.Fatalf("%s answers %d %q, want %d", url, response.StatusCode, text.String(), status)
-		}
-		return text.String()
 	}
 }
 
-func freeAddress(t *testing.T) string {
+func read(t *testing.T, response *http.Response, status int) string {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	if response.StatusCode != status {
+		t.Fatalf("%s answers %d %q, want %d", response.Request.URL, response.StatusCode, text, status)
+	}
+	return string(text)
+}
+
+// freeAddress is an address of the loopback interface whose port nobody else is
+// given until the test ends. The socket that keeps it does not listen, so that
+// whoever asks for this very address gets it.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(socket) })
+	err = errors.Join(
+		unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+		unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := unix.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", bound.(*unix.SockaddrInet4).Port)
 }
