@@ -86,6 +86,19 @@ func (a *Agent) Start(ctx context.Context, r holder.Request) (holder.Assignment,
 	return given, nil
 }
 
+// Insist starts a pod as a kubelet does: again, where it waited for a minute in
+// vain, until ctx ends. It tells how often that was.
+func (a *Agent) Insist(ctx context.Context, r holder.Request) (given holder.Assignment, refused int, err error) {
+	for {
+		given, err = a.Start(ctx, r)
+		var short *holder.ShortError
+		if again := errors.As(err, &short) || errors.Is(err, holder.ErrNotReady); !again || ctx.Err() != nil {
+			return given, refused, err
+		}
+		refused++
+	}
+}
+
 // End takes back what a pod was given.
 func (a *Agent) End(ctx context.Context, given holder.Assignment) error {
 	a.mu.Lock()

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"sync"
@@ -9,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"railhead/hack/cluster/binaries"
 	"railhead/internal/ipam/holder"
@@ -25,11 +28,13 @@ const (
 // moments in the order in which they are tried.
 func moments() []Moment { return []Moment{Before, Between, After} }
 
-// TestAddressesKilled kills agents at each write to the API server and at each
-// operation on their disks, and then controllers at each write, while pods come
-// and go on three nodes that share two pools with fewer addresses than pods. At no time do two pods have
-// one address, by their own word and by their namespaces; when it is over,
-// everybody tells the same, and every address can be given out.
+// TestAddressesKilled kills agents at their writes to the API server and at
+// operations on their disks, and then controllers at their writes, while pods
+// come and go on three nodes that share two pools with fewer addresses than pods.
+// At no time do two pods have one address, by their own word and by their
+// namespaces; when it is over, everybody tells the same, and every address can be
+// given out. A run tries as many of the ends of agentDoom as it kills agents, one
+// after the other from any of them; all take 288 kills of agents.
 //
 // It has network and mount namespaces of its own, and touches no others.
 func TestAddressesKilled(t *testing.T) {
@@ -53,7 +58,7 @@ func TestAddressesKilled(t *testing.T) {
 
 		t.Run("agents", func(t *testing.T) {
 			s.Spawn(t, program, Replica{Name: "replica"}, "").AwaitReady(t)
-			st.run(t, all, func() { st.killAgents(t, total-controllers) })
+			st.run(t, all, func() { st.killAgents(t, total-controllers, rand.IntN(agentDooms)) })
 			st.agree(t)
 		})
 		if t.Failed() {
@@ -61,8 +66,10 @@ func TestAddressesKilled(t *testing.T) {
 		}
 		t.Run("controllers", func(t *testing.T) {
 			st.run(t, all, func() {
+				st.uncontrolled.Store(true)
 				s.killControllers(t, program, controllers)
 				s.Spawn(t, program, Replica{Name: "replica"}, "").AwaitReady(t)
+				st.uncontrolled.Store(false)
 			})
 			st.agree(t)
 		})
@@ -81,32 +88,35 @@ func (st *stress) run(t *testing.T, all []*seat, do func()) {
 		st.idle.Add(1)
 		go seat.occupy(t)
 	}
+	defer st.idle.Wait() // also where do ends the test
+	defer close(st.done)
 	do()
-	close(st.done)
-	st.idle.Wait()
 }
 
-// killAgents kills agents until there were that many kills, and lets all live then.
-func (st *stress) killAgents(t *testing.T, kills int) {
+// killAgents kills agents until there were that many kills, with the dooms from
+// one on, each once, and lets all live then.
+func (st *stress) killAgents(t *testing.T, kills, from int) {
 	t.Helper()
 	began := time.Now()
-	var left atomic.Int64
-	left.Store(int64(kills))
+	var rounds atomic.Int64
 	var group sync.WaitGroup
-	for i, n := range st.nodes {
+	for _, n := range st.nodes {
 		group.Go(func() {
-			for round := i; left.Add(-1) >= 0; round += len(st.nodes) + 1 {
-				n.liveAndDie(t, agentDoom(round))
+			for round := int(rounds.Add(1)) - 1; round < kills; round = int(rounds.Add(1)) - 1 {
+				n.liveAndDie(t, agentDoom(from+round))
 			}
 			n.begin(t, Doom{})
 		})
 	}
 	group.Wait()
-	t.Logf("%d kills of agents took %.0f s; at most %d addresses were in use", kills, time.Since(began).Seconds(), st.most)
+	t.Logf("%d kills of agents, from doom %d on, took %.0f s; at most %d addresses were in use", kills, from, time.Since(began).Seconds(), st.most)
 }
 
-// agentDoom is the end of a life: over the rounds, each of its first writes and
-// operations on the disk at each moment, early ones and late ones in turn.
+// agentDooms is after how many rounds dooms begin anew.
+const agentDooms = 288
+
+// agentDoom is the end of a life: over all rounds, each of its first 24 writes and
+// 48 operations on the disk at each moment, early ones and late ones in turn.
 func agentDoom(round int) Doom {
 	const writes, operations, stride = 24, 48, 7 // of which none divides by the last
 	d := Doom{When: moments()[round%3], Disk: round/3%2 == 1, At: 1 + round/6*stride%writes}
@@ -114,6 +124,25 @@ func agentDoom(round int) Doom {
 		d.At = 1 + round/6*stride%operations
 	}
 	return d
+}
+
+// TestAgentDoom wants each end of an agent within the rounds, and no other.
+func TestAgentDoom(t *testing.T) {
+	t.Parallel()
+	got := map[Doom]bool{}
+	for round := range agentDooms {
+		got[agentDoom(round)] = true
+	}
+	want := map[Doom]bool{}
+	for _, when := range moments() {
+		for at := range 48 {
+			want[Doom{At: at + 1, Disk: true, When: when}] = true
+			want[Doom{At: at%24 + 1, When: when}] = true
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 // liveAndDie is one life of the node's agent, which ends as it is to.
@@ -130,7 +159,6 @@ func (n *stressNode) liveAndDie(t *testing.T, doom Doom) {
 	if !life.wasKilled() {
 		t.Errorf("%s ended by itself: %v\n%s", n.name, life.err, lastLines(life.log.String(), 30))
 	}
-	n.kills.Add(1)
 }
 
 // killControllers kills one controller after the other.

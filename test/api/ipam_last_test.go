@@ -80,7 +80,8 @@ type givenPod struct {
 	given holder.Assignment
 }
 
-// startPods starts pods at once, in turn on the nodes, with an address of each pool.
+// startPods starts pods at once, in turn on the nodes, with an address of each
+// pool. They have all of Patience: addresses may have to come from many nodes.
 func (s *Server) startPods(t *testing.T, prefix string, agents []*Agent, n int, pools ...holder.PoolRef) []givenPod {
 	t.Helper()
 	pods := make([]givenPod, n)
@@ -95,7 +96,7 @@ func (s *Server) startPods(t *testing.T, prefix string, agents []*Agent, n int, 
 				return err
 			}
 			pods[i] = givenPod{Pod: pod, agent: agent}
-			pods[i].given, err = agent.Start(ctx, PodRequest(pod.Name, pod.UID, pools...))
+			pods[i].given, _, err = agent.Insist(ctx, PodRequest(pod.Name, pod.UID, pools...))
 			return err
 		})
 	}

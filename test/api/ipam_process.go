@@ -66,35 +66,41 @@ func startNode(t *testing.T, life nodeLife) *nodeProcess {
 	return p
 }
 
-// listen hands on answers until there are none any more.
+// listen hands on answers until there are none any more. What nobody asked for is
+// left out.
 func (p *nodeProcess) listen(out io.Reader) {
 	answers := json.NewDecoder(out)
+	ready := sync.OnceFunc(func() { close(p.ready) })
 	for {
 		var a answer
 		if answers.Decode(&a) != nil { // it ended, perhaps within a line
 			return
 		}
 		if a.Ready {
-			close(p.ready)
+			ready()
 			continue
 		}
 		p.mu.Lock()
-		waiting := p.waiting[a.ID]
+		waiting, isAwaited := p.waiting[a.ID]
 		delete(p.waiting, a.ID)
 		p.mu.Unlock()
-		waiting <- a
+		if isAwaited {
+			waiting <- a
+		}
 	}
 }
 
 // errDied is that a process died before it answered: what it was told may be done or not.
 var errDied = errors.New("the agent died before it answered")
 
-// ask tells the process something and returns its answer.
-func (p *nodeProcess) ask(o order) (answer, error) {
+// ask tells the process something and returns its answer, or why ctx has ended.
+func (p *nodeProcess) ask(ctx context.Context, o order) (answer, error) {
 	select {
 	case <-p.ready:
 	case <-p.ended:
 		return answer{}, errDied
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
 	}
 	told := make(chan answer, 1)
 	p.mu.Lock()
@@ -113,6 +119,8 @@ func (p *nodeProcess) ask(o order) (answer, error) {
 	case a := <-told:
 		return a, nil
 	case <-p.ended:
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
 	}
 	select {
 	case a := <-told: // its last word

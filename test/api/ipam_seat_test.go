@@ -16,8 +16,9 @@ import (
 	"railhead/internal/ipam/holder"
 )
 
-// A pod waits for so long at a time, and so often: after that, what there is for
-// it is lost. There are more pods than addresses, so that some always wait.
+// A pod waits for so long at a time, and so often while there is a controller:
+// after that, what there is for it is lost. There are more pods than addresses,
+// so that some always wait.
 const (
 	waitsFor  = 5 * time.Second
 	waitsMost = 36
@@ -91,8 +92,11 @@ func (s *seat) start(t *testing.T) bool {
 		return false
 	}
 	for refused := 0; ; {
-		a, err := s.ask(s.order())
+		a, err := s.ask(t, s.order())
 		switch {
+		case errors.Is(err, errNoAgent):
+			t.Errorf("%s gets no addresses: %v", s.pod.Name, err)
+			return false
 		case err == nil && a.Error == "":
 			s.given = a.Assignment
 			s.enter(t, s.pod.Name, a.Assignment.Addresses)
@@ -102,6 +106,9 @@ func (s *seat) start(t *testing.T) bool {
 			if s.isDone() { // nobody ends any more for whose addresses it could wait
 				s.end(t)
 				return false
+			}
+			if s.uncontrolled.Load() {
+				continue
 			}
 			if refused++; refused == waitsMost {
 				t.Errorf("%s gets no addresses: %s", s.pod.Name, a.Error)
@@ -163,28 +170,41 @@ func (s *seat) release(t *testing.T, sequence uint64) bool {
 	o := s.order()
 	o.Release, o.Sequence = true, sequence
 	for {
-		a, err := s.ask(o)
-		if err == nil && a.Error == "" {
+		a, err := s.ask(t, o)
+		switch {
+		case err == nil && a.Error == "":
 			return true
-		}
-		if err == nil {
+		case err == nil:
 			t.Errorf("release of %s: %s", s.pod.Name, a.Error)
+			return false
+		case errors.Is(err, errNoAgent):
+			t.Errorf("release of %s: %v", s.pod.Name, err)
 			return false
 		}
 	}
 }
 
+// errNoAgent is that a node has no agent that answers, and gets no other one.
+var errNoAgent = errors.New("no agent of the node answers")
+
 // ask asks the node's agent, or the next one if that has died.
-func (s *seat) ask(o order) (answer, error) {
+func (s *seat) ask(t *testing.T, o order) (answer, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*Patience, errNoAgent) // no life is longer than Patience
+	defer cancel()
 	life, next := s.node.current()
 	if life != nil {
 		select {
 		case <-life.ended:
 		default:
-			return life.ask(o)
+			return life.ask(ctx, o)
 		}
 	}
-	<-next
+	select {
+	case <-next:
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
+	}
 	life, _ = s.node.current()
-	return life.ask(o)
+	return life.ask(ctx, o)
 }

@@ -25,13 +25,15 @@ type stress struct {
 	nodes []*stressNode
 	done  chan struct{} // closed: no pod comes or goes any more
 	idle  sync.WaitGroup
+	// uncontrolled says that controllers die one after the other, so that pods may
+	// wait for as long as that takes.
+	uncontrolled atomic.Bool
 }
 
 // stressNode is a node with its agent, of which one life follows the other.
 type stressNode struct {
 	name, dir, namespaces string
 	kubeconfig            string
-	kills                 atomic.Int64
 
 	mu   sync.Mutex
 	life *nodeProcess

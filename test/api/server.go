@@ -53,6 +53,7 @@ type Server struct {
 	env      *envtest.Environment
 	programs *binaries.Set
 	audit    string // file
+	syncs    bool   // etcd syncs its disk
 }
 
 // Wanted skips a test unless API servers are asked for.
@@ -63,15 +64,28 @@ func Wanted(t *testing.T) {
 	}
 }
 
-// Require starts an API server for one test, or skips it.
+// Require starts an API server for one test, or skips it. Its etcd leaves it to
+// the kernel when to write to the disk.
 func Require(t *testing.T) *Server {
+	t.Helper()
+	return require(t, &Server{})
+}
+
+// RequireSynced is Require with an etcd that syncs its disk before it answers, as
+// in a cluster: for who measures times.
+func RequireSynced(t *testing.T) *Server {
+	t.Helper()
+	return require(t, &Server{syncs: true})
+}
+
+func require(t *testing.T, s *Server) *Server {
 	t.Helper()
 	Wanted(t)
 	programs, err := binaries.Ensure(t.Context(), os.Stderr, binaries.Etcd, binaries.Kubernetes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{dir: t.TempDir(), programs: programs}
+	s.dir, s.programs = t.TempDir(), programs
 	s.audit = filepath.Join(s.dir, "audit.log")
 	if err := s.start(); err != nil {
 		t.Fatalf("no API server: %v\n%s", err, s.log())
@@ -114,9 +128,13 @@ func (s *Server) start() error {
 		Set("audit-log-path", s.audit).
 		Set("audit-log-mode", "blocking"). // what a client was answered is in the log
 		Set("profiling", "false")
+	etcd := &envtest.Etcd{Path: launchers[0], DataDir: s.sub("etcd")}
+	if s.syncs {
+		etcd.Configure().Disable("unsafe-no-fsync") // which envtest asks for
+	}
 	s.env = &envtest.Environment{
 		ControlPlane: envtest.ControlPlane{
-			Etcd:      &envtest.Etcd{Path: launchers[0], DataDir: s.sub("etcd")},
+			Etcd:      etcd,
 			APIServer: server,
 		},
 		CRDDirectoryPaths:        []string{filepath.Join(root, "charts/railhead/crds")},

@@ -4,6 +4,12 @@
 // whether any of that grows with a pool. Beside it, in the same run, it measures
 // the other way to do it: one map in one object, written by compare-and-swap.
 //
+// Both sync their disks. The other way, a pod waits until its SpiderEndpoint is
+// written, and here it does not; so there are figures until addresses are assigned
+// and until they are published, and the latter stand beside the other way's. It is
+// measured with at most as many pods at once as ten nodes start, which is beside
+// the figures: with those of 100 nodes it would hardly end.
+//
 // It prints figures, and judges them by the budgets of the design. It is no test
 // of what is right: test/api is.
 package ipambench

@@ -34,6 +34,23 @@ e     1.51 x  3 x                    2 x    ≤ 1.5 x   NO
 	}
 }
 
+// TestNothingCounted wants what was not measured to be no number, and no budget to be met by it.
+func TestNothingCounted(t *testing.T) {
+	t.Parallel()
+	none := replays{}.of(1)
+	for name, value := range map[string]float64{"rate": none.perSecond(), "a write": none.perWrite(), "a pod": none.perPod(), "wait": none.wait()} {
+		if got := figure(value) + times(value, 1); got != "-" {
+			t.Errorf("%s: %q, want -", name, got)
+		}
+	}
+	var tab table
+	tab.least("least", none.perWrite(), 50, "", "", "")
+	tab.most("most", none.perPod(), 2, "", "", "")
+	if tab.missed != 2 {
+		t.Errorf("%d budgets are missed, want 2", tab.missed)
+	}
+}
+
 func TestTraffic(t *testing.T) {
 	t.Parallel()
 	traffic := &Traffic{}

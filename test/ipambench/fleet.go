@@ -3,8 +3,8 @@ package ipambench
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -86,10 +86,12 @@ func (f *fleet) pods(t *testing.T, prefix string, agents []*api.Agent, each int,
 
 // started is what came of starting pods.
 type started struct {
-	took  time.Duration
-	cpu   time.Duration   // of this process: agents, controller and what measures
-	each  []time.Duration // until a pod was answered, in order
-	given [][]holder.Assignment
+	took time.Duration // until the last pod was answered
+	// published is until each pod had its SpiderEndpoint, where that was awaited.
+	published time.Duration
+	cpu       time.Duration   // of this process: agents, controller and what measures
+	each      []time.Duration // until a pod was answered, in order
+	given     [][]holder.Assignment
 	// refused is how often a pod waited for a minute in vain, and asked again
 	refused int
 	// what the agents and the controller exchanged with the API server until the last answer
@@ -113,7 +115,7 @@ func (f *fleet) start(t *testing.T, agents []*api.Agent, requests [][]holder.Req
 			for _, r := range requests[i] {
 				node.Go(func() error {
 					begin := time.Now()
-					given, refused, err := insist(ctx, a, r)
+					given, refused, err := a.Insist(ctx, r)
 					took := time.Since(begin)
 					mu.Lock()
 					defer mu.Unlock()
@@ -133,18 +135,6 @@ func (f *fleet) start(t *testing.T, agents []*api.Agent, requests [][]holder.Req
 	result.agentSide, result.controller = f.agentSide.Sum().Since(ours), f.controller.Sum().Since(theirs)
 	slices.SortFunc(result.each, cmp.Compare)
 	return result
-}
-
-// insist starts a pod as a kubelet does: again, if it waited for too long.
-func insist(ctx context.Context, a *api.Agent, r holder.Request) (given holder.Assignment, refused int, err error) {
-	for {
-		given, err = a.Start(ctx, r)
-		var short *holder.ShortError
-		if !errors.As(err, &short) || ctx.Err() != nil {
-			return given, refused, err
-		}
-		refused++
-	}
 }
 
 // end ends all pods that were started, and deletes their objects.
@@ -185,9 +175,34 @@ func (s *started) addresses() int {
 
 func (s *started) perSecond() float64 { return float64(s.addresses()) / s.took.Seconds() }
 
-// ledgerWrites is how many writes of ledgers the controller made.
-func (s *started) ledgerWrites() int {
-	return s.controller.Count("PUT", "poolledgers") + s.controller.Count("POST", "poolledgers")
+// publishedPerSecond counts until addresses are published, too.
+func (s *started) publishedPerSecond() float64 {
+	return float64(s.addresses()) / s.published.Seconds()
+}
+
+// startAll starts pods on all nodes at once, and waits until each is published.
+func (f *fleet) startAll(t *testing.T, agents []*api.Agent, requests [][]holder.Request) started {
+	t.Helper()
+	began, pods := time.Now(), 0
+	for _, r := range requests {
+		pods += len(r)
+	}
+	result := f.start(t, agents, requests)
+	f.awaitEndpoints(t, pods)
+	result.published = time.Since(began)
+	return result
+}
+
+// perWrite is how many addresses a write of a ledger granted. It fails the test
+// where no write was counted: then what counts them is broken.
+func (s *started) perWrite(t *testing.T) float64 {
+	t.Helper()
+	writes := s.controller.Count("PUT", "poolledgers") + s.controller.Count("POST", "poolledgers")
+	if writes == 0 {
+		t.Errorf("%d addresses were granted, and no write of a ledger was counted", s.addresses())
+		return math.NaN()
+	}
+	return float64(s.addresses()) / float64(writes)
 }
 
 // cpuTime is the CPU time that this process has used.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"sync"
@@ -22,13 +23,13 @@ import (
 
 // replay is how allocation from one map in one object is measured.
 type replay struct {
-	config  *rest.Config
-	scheme  *runtime.Scheme
-	records int           // in each pool before
-	writers int           // nodes that allocate at once
-	rails   int           // pools that each pod has an address of
-	lasts   time.Duration // pods begun within are counted to their end
+	records int // in each pool before
+	writers int // pods that allocate at once, each over a connection of its own
+	rails   int // pools that each pod has an address of
 }
+
+// replayFor is for how long pods are begun, which are counted to their end.
+const replayFor = 3 * time.Second
 
 // replayed is what came of a replay.
 type replayed struct {
@@ -40,11 +41,35 @@ type replayed struct {
 	sum                  Sum
 }
 
-func (r replayed) perSecond() float64 { return float64(r.pods*r.rails) / r.took.Seconds() }
+// addresses is how many were allocated.
+func (r replayed) addresses() float64 { return float64(r.pods * r.rails) }
+
+func (r replayed) perSecond() float64 { return r.addresses() / r.took.Seconds() }
+
+// perWrite is how many addresses a write of a pool allocated, those in vain counted.
+func (r replayed) perWrite() float64 {
+	return r.addresses() / float64(r.sum.Count("PUT", "spiderippools"))
+}
+
+// perPod is how many requests a pod made.
+func (r replayed) perPod() float64 { return float64(r.sum.Count()) / float64(r.pods) }
+
+// wait is for how long the pods in the middle waited, in milliseconds.
+func (r replayed) wait() float64 {
+	if len(r.each) == 0 {
+		return math.NaN()
+	}
+	return at(r.each, 0.5).Seconds() * 1e3
+}
+
+// name says what was replayed.
+func (r replay) name() string {
+	return fmt.Sprintf("%d rails, %d records, %d writers", r.rails, r.records, r.writers)
+}
 
 // run makes pools, allocates out of them, and deletes them.
-func (r replay) run(ctx context.Context) (result replayed, err error) {
-	admin, err := client.New(r.config, client.Options{Scheme: r.scheme})
+func (r replay) run(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (result replayed, err error) {
+	admin, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return result, err
 	}
@@ -58,10 +83,10 @@ func (r replay) run(ctx context.Context) (result replayed, err error) {
 		}
 		err = errors.Join(err, admin.DeleteAllOf(ctx, &v2beta1.SpiderEndpoint{}, client.InNamespace(metav1.NamespaceDefault)))
 	}()
-	return r.measure(ctx, pools)
+	return r.measure(ctx, pools, config, scheme)
 }
 
-func (r replay) measure(ctx context.Context, pools []string) (replayed, error) {
+func (r replay) measure(ctx context.Context, pools []string, config *rest.Config, scheme *runtime.Scheme) (replayed, error) {
 	var (
 		conflicts, exhausted atomic.Int64
 		traffic              Traffic
@@ -71,13 +96,13 @@ func (r replay) measure(ctx context.Context, pools []string) (replayed, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	start := time.Now()
 	for w := range r.writers {
-		c, err := client.New(traffic.Client(r.config), client.Options{Scheme: r.scheme})
+		c, err := client.New(traffic.Client(config), client.Options{Scheme: scheme})
 		if err != nil {
 			return replayed{}, err
 		}
 		o := &oneMap{Client: c, node: fmt.Sprintf("node%d", w), conflicts: &conflicts, exhausted: &exhausted}
 		group.Go(func() error {
-			for i := 0; time.Since(start) < r.lasts; i++ {
+			for i := 0; time.Since(start) < replayFor; i++ {
 				began := time.Now()
 				if err := o.pod(ctx, fmt.Sprintf("replay-%d-%d", w, i), pools); err != nil {
 					return err
@@ -140,7 +165,7 @@ func at(each []time.Duration, share float64) time.Duration {
 
 // String is what is printed of a replay.
 func (r replayed) String() string {
-	pods := float64(max(r.pods, 1))
-	return fmt.Sprintf("%s/s, %s conflicts, %s given up, %s an address, middle %s", figure(r.perSecond()),
-		figure(float64(r.conflicts)/pods), figure(float64(r.exhausted)/pods), kilobytes(float64(r.sum.Bytes)/pods), milliseconds(at(r.each, 0.5)))
+	return fmt.Sprintf("%s/s, %s conflicts and %s given up an address, %s an address, a pod %s ms", figure(r.perSecond()),
+		figure(float64(r.conflicts)/r.addresses()), figure(float64(r.exhausted)/r.addresses()),
+		kilobytes(float64(r.sum.Bytes)/r.addresses()), figure(r.wait()))
 }

@@ -73,7 +73,7 @@ func (f *fleet) rate(t *testing.T, number, agents, each int) started {
 	t.Helper()
 	pools := f.rails(t, fmt.Sprintf("rate%d", number), number)
 	nodes := f.agents[:agents]
-	result := f.start(t, nodes, f.pods(t, fmt.Sprintf("rate%d", number), nodes, each, pools))
+	result := f.startAll(t, nodes, f.pods(t, fmt.Sprintf("rate%d", number), nodes, each, pools))
 	f.end(t, nodes, result)
 	f.awaitEndpoints(t, 0)
 	return result

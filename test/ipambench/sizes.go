@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"railhead/internal/ipam/holder"
 )
@@ -40,8 +41,11 @@ func sizes(rounds int) []size {
 // sized is what pods cost out of pools of one size.
 type sized struct {
 	perSecond float64 // the middle of all rounds
-	cpu       float64 // seconds an address, of all agents and the controller: the least, since whatever else is done only adds
-	bytes     float64 // an address, of the agents: the middle
+	// cpu is seconds an address, of all agents and the controller beyond what they
+	// use while nothing happens: the least, since whatever else is done only adds.
+	cpu float64
+	// bytes an address until it is assigned: the middle
+	agentBytes, controllerBytes float64
 }
 
 // flat starts pods with one address each out of pools of several sizes, in turn,
@@ -49,6 +53,7 @@ type sized struct {
 func (f *fleet) flat(t *testing.T, all []size, agents, each int) []sized {
 	t.Helper()
 	nodes := f.agents[:agents]
+	idle := idleCPU(t)
 	found := make([][]sized, len(all))
 	for round := range all[0].subnets {
 		for k := range all {
@@ -57,20 +62,33 @@ func (f *fleet) flat(t *testing.T, all []size, agents, each int) []sized {
 			ref := f.pool(t, name, s.subnets[round])
 			got := f.start(t, nodes, f.pods(t, name, nodes, each, []holder.PoolRef{ref}))
 			n := float64(got.addresses())
-			found[i] = append(found[i], sized{got.perSecond(), got.cpu.Seconds() / n, float64(got.agentSide.Bytes) / n})
+			found[i] = append(found[i], sized{
+				perSecond: got.perSecond(), cpu: (got.cpu.Seconds() - idle*got.took.Seconds()) / n,
+				agentBytes: float64(got.agentSide.Bytes) / n, controllerBytes: float64(got.controller.Bytes) / n,
+			})
 			f.end(t, nodes, got)
 			f.awaitEndpoints(t, 0)
 		}
 	}
 	result := make([]sized, len(all))
 	for i := range found {
+		middle := len(found[i]) / 2
 		result[i] = sized{
-			perSecond: inOrder(found[i], func(s sized) float64 { return s.perSecond })[len(found[i])/2],
-			cpu:       inOrder(found[i], func(s sized) float64 { return s.cpu })[0],
-			bytes:     inOrder(found[i], func(s sized) float64 { return s.bytes })[len(found[i])/2],
+			perSecond:       inOrder(found[i], func(s sized) float64 { return s.perSecond })[middle],
+			cpu:             inOrder(found[i], func(s sized) float64 { return s.cpu })[0],
+			agentBytes:      inOrder(found[i], func(s sized) float64 { return s.agentBytes })[middle],
+			controllerBytes: inOrder(found[i], func(s sized) float64 { return s.controllerBytes })[middle],
 		}
 	}
 	return result
+}
+
+// idleCPU is what this process uses while nothing happens: CPU time by time.
+func idleCPU(t *testing.T) float64 {
+	t.Helper()
+	before, began := cpuTime(t), time.Now()
+	<-time.After(3 * time.Second)
+	return (cpuTime(t) - before).Seconds() / time.Since(began).Seconds()
 }
 
 // inOrder are figures of some rounds, the least first.

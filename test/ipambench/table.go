@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"testing"
 	"text/tabwriter"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // table is the lines that are printed.
@@ -48,12 +51,32 @@ func (t *table) print(out io.Writer) error {
 	return w.Flush()
 }
 
-// figure writes a number with three digits that count.
+// figure writes a number with three digits that count, and "-" where there is none.
 func figure(value float64) string {
+	if math.IsNaN(value) {
+		return "-"
+	}
 	if value >= 100 {
 		return fmt.Sprintf("%.0f", value)
 	}
 	return fmt.Sprintf("%.3g", value)
+}
+
+// fileSystem is the name, or else the number, of the file system of a directory.
+func fileSystem(t *testing.T, dir string) string {
+	t.Helper()
+	var found unix.Statfs_t
+	if err := unix.Statfs(dir, &found); err != nil {
+		t.Fatal(err)
+	}
+	names := map[int64]string{
+		unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs",
+		unix.OVERLAYFS_SUPER_MAGIC: "overlay", unix.TMPFS_MAGIC: "tmpfs, which has no disk",
+	}
+	if name, isKnown := names[int64(found.Type)]; isKnown { //nolint:unconvert // of another size elsewhere
+		return name
+	}
+	return fmt.Sprintf("%#x", found.Type)
 }
 
 // kilobytes writes bytes.
@@ -67,7 +90,7 @@ func microseconds(seconds float64) string { return figure(seconds*1e6) + " µs" 
 
 // times writes how many times b a is.
 func times(a, b float64) string {
-	if a == 0 || b == 0 || math.IsNaN(a) || math.IsNaN(b) {
+	if a == 0 || b == 0 || math.IsNaN(a) || math.IsNaN(b) || math.IsInf(a, 0) || math.IsInf(b, 0) {
 		return "" // there is none
 	}
 	return figure(a/b) + " x"
