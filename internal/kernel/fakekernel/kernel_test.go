@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/netip"
 	"path/filepath"
 	"testing"
 
@@ -101,7 +102,11 @@ func facts() fakekernel.Facts {
 			{Index: 1, Name: "lo", Type: 772},
 			{Index: 2, Name: "eth0", Type: 1, ParentBus: "pci", ParentDev: "0000:17:00.0", AltNames: []string{"enp23s0"}, Up: true},
 			{Index: 7, Name: "eth0.5", Type: 1, Kind: "vlan", VLANID: 5, ParentIndex: 2},
-			{Index: 8, Name: "net0", Type: 1, Kind: "ipvlan", Mode: "l3s", ParentIndex: 2, ParentNetNS: new(-1)},
+			{Index: 8, Name: "net0", Type: 1, Kind: "ipvlan", Mode: "l3s", ParentIndex: 2, ParentNetNS: new(-1), Group: 77},
+		},
+		Addresses: []rtnl.Address{
+			{LinkIndex: 8, Prefix: netip.MustParsePrefix("172.16.1.2/24"), Broadcast: netip.MustParseAddr("172.16.1.255"), Scope: "global"},
+			{LinkIndex: 8, Prefix: netip.MustParsePrefix("2001:db8::2/64"), Scope: "global", NoDAD: true, NoPrefixRoute: true},
 		},
 		Settings: map[int]ethtool.LinkSettings{
 			2: {SpeedMegabits: 800000, MaxSpeedMegabits: 800000, Lanes: 8, Duplex: "full", Port: "fibre", LinkDetected: new(true)},

@@ -128,6 +128,9 @@ func putRelations(ae *netlink.AttributeEncoder, l rtnl.Link) {
 	if l.ParentNetNS != nil {
 		ae.Uint32(unix.IFLA_LINK_NETNSID, uint32(int32(*l.ParentNetNS)))
 	}
+	if l.Group != 0 {
+		ae.Uint32(unix.IFLA_GROUP, uint32(l.Group))
+	}
 	if l.MasterIndex != 0 {
 		ae.Uint32(unix.IFLA_MASTER, uint32(int32(l.MasterIndex)))
 	}
@@ -177,6 +180,7 @@ func addressMessage(a rtnl.Address) []byte {
 	var flags uint32
 	for flag, set := range map[uint32]bool{
 		unix.IFA_F_TENTATIVE: a.Tentative, unix.IFA_F_DADFAILED: a.DADFailed, unix.IFA_F_DEPRECATED: a.Deprecated,
+		unix.IFA_F_NODAD: a.NoDAD, unix.IFA_F_NOPREFIXROUTE: a.NoPrefixRoute,
 	} {
 		if set {
 			flags |= flag
@@ -193,6 +197,9 @@ func addressMessage(a rtnl.Address) []byte {
 		ae.Bytes(unix.IFA_ADDRESS, subnet.Addr().AsSlice())
 		if a.Prefix.Addr().Is4() || a.Peer.IsValid() {
 			ae.Bytes(unix.IFA_LOCAL, a.Prefix.Addr().AsSlice())
+		}
+		if a.Broadcast.IsValid() {
+			ae.Bytes(unix.IFA_BROADCAST, a.Broadcast.AsSlice())
 		}
 		putString(ae, unix.IFA_LABEL, a.Label)
 		ae.Uint32(unix.IFA_FLAGS, flags)

@@ -10,14 +10,17 @@ import (
 
 // Address is an IP address of a link as RTM_NEWADDR describes it.
 type Address struct {
-	LinkIndex  int          `json:"linkIndex"`
-	Prefix     netip.Prefix `json:"prefix"`        // address with the length of its subnet: 172.16.11.2/24; of its own length where there is a peer
-	Peer       netip.Prefix `json:"peer,omitzero"` // of a point-to-point link, with the length of its subnet
-	Label      string       `json:"label,omitempty"`
-	Scope      string       `json:"scope,omitempty"`     // "global", "link", "host", …
-	Tentative  bool         `json:"tentative,omitempty"` // duplicate address detection has not ended
-	DADFailed  bool         `json:"dadFailed,omitempty"` // someone else has the address
-	Deprecated bool         `json:"deprecated,omitempty"`
+	LinkIndex     int          `json:"linkIndex"`
+	Prefix        netip.Prefix `json:"prefix"`             // address with the length of its subnet: 172.16.11.2/24; of its own length where there is a peer
+	Peer          netip.Prefix `json:"peer,omitzero"`      // of a point-to-point link, with the length of its subnet
+	Broadcast     netip.Addr   `json:"broadcast,omitzero"` // IPv4 only; see SubnetBroadcast
+	Label         string       `json:"label,omitempty"`
+	Scope         string       `json:"scope,omitempty"`     // "global", "link", "host", …
+	Tentative     bool         `json:"tentative,omitempty"` // duplicate address detection has not ended
+	DADFailed     bool         `json:"dadFailed,omitempty"` // someone else has the address
+	Deprecated    bool         `json:"deprecated,omitempty"`
+	NoDAD         bool         `json:"noDAD,omitempty"`         // IPv6 only: usable at once, nobody is asked whether they have it
+	NoPrefixRoute bool         `json:"noPrefixRoute,omitempty"` // it brought no route to its subnet
 }
 
 // Addresses returns the IPv4 and IPv6 addresses of the namespace's links, IPv4
@@ -43,6 +46,10 @@ func parseAddress(b []byte) (Address, error) {
 		Tentative:  m.flags&unix.IFA_F_TENTATIVE != 0,
 		DADFailed:  m.flags&unix.IFA_F_DADFAILED != 0,
 		Deprecated: m.flags&unix.IFA_F_DEPRECATED != 0,
+		Broadcast:  m.broadcast,
+
+		NoDAD:         m.flags&unix.IFA_F_NODAD != 0,
+		NoPrefixRoute: m.flags&unix.IFA_F_NOPREFIXROUTE != 0,
 	}
 	err := a.err
 	if err == nil {
@@ -56,9 +63,9 @@ func parseAddress(b []byte) (Address, error) {
 
 // addressMessage holds what cannot be told apart before all has been read.
 type addressMessage struct {
-	address, local netip.Addr
-	label          string
-	flags          uint32
+	address, local, broadcast netip.Addr
+	label                     string
+	flags                     uint32
 }
 
 func (m *addressMessage) attribute(a *attributes) {
@@ -67,6 +74,8 @@ func (m *addressMessage) attribute(a *attributes) {
 		m.address = a.addr()
 	case unix.IFA_LOCAL:
 		m.local = a.addr()
+	case unix.IFA_BROADCAST:
+		m.broadcast = a.addr()
 	case unix.IFA_LABEL:
 		m.label = a.string()
 	case unix.IFA_FLAGS: // the header's byte has room for the lowest eight only

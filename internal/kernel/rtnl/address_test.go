@@ -29,8 +29,12 @@ func TestParseAddress(t *testing.T) {
 			name: "IPv4", in: [][]byte{
 				addressBody(unix.AF_INET, 24, unix.IFA_F_PERMANENT, 0),
 				ip(unix.IFA_ADDRESS, "172.16.11.2"), ip(unix.IFA_LOCAL, "172.16.11.2"), text(unix.IFA_LABEL, "net1"),
+				ip(unix.IFA_BROADCAST, "172.16.11.255"),
 			},
-			want: Address{LinkIndex: 3, Prefix: netip.MustParsePrefix("172.16.11.2/24"), Label: "net1", Scope: "global"},
+			want: Address{
+				LinkIndex: 3, Prefix: netip.MustParsePrefix("172.16.11.2/24"), Broadcast: netip.MustParseAddr("172.16.11.255"),
+				Label: "net1", Scope: "global",
+			},
 		},
 		{
 			name: "IPv4 with a peer", in: [][]byte{
@@ -56,7 +60,7 @@ func TestParseAddress(t *testing.T) {
 			},
 			want: Address{
 				LinkIndex: 3, Prefix: netip.MustParsePrefix("2001:db8::1/128"), Peer: netip.MustParsePrefix("2001:db8::2/128"),
-				Scope: "99", DADFailed: true, Deprecated: true,
+				Scope: "99", DADFailed: true, Deprecated: true, NoPrefixRoute: true,
 			},
 		},
 		{name: "empty", err: "address: 0 bytes, want a header of 8"},

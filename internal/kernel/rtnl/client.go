@@ -1,16 +1,19 @@
 // Package rtnl reads network state by rtnetlink: links, addresses, routes,
 // rules, neighbours, the VFs of a PF and priority flow control, once by a
-// [Client] or, but for the last two, as they change by a [Subscription].
+// [Client] or, but for the last two, as they change by a [Subscription]. Links,
+// addresses, routes, rules and neighbours it also makes, changes and removes,
+// many at a time, by [Client.Do]; what was read can be written back.
 //
-// It never writes, keeps no cache, starts no goroutines and never logs.
-// Reading needs no privileges. Attributes that it has no name for are left
-// out, values that it has no name for are given in decimal, and one malformed
-// message never hides the others.
+// It keeps no cache, starts no goroutines and never logs. Reading needs no
+// privileges. Attributes that it has no name for are left out, values that it
+// has no name for are given in decimal, and one malformed message never hides
+// the others.
 package rtnl
 
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -27,28 +30,30 @@ const dumpAttempts = 10
 // Config says where to open a socket. The zero value is the namespace of the
 // calling thread.
 type Config struct {
-	// NetNS is a file descriptor of the network namespace to read, 0 for that
+	// NetNS is a file descriptor of the network namespace to work on, 0 for that
 	// of the calling thread. Another one needs CAP_SYS_ADMIN. The socket keeps
 	// the namespace alive until it is closed.
 	NetNS int
 }
 
-// Client asks the kernel about one network namespace. It is safe for
-// concurrent use; requests are answered one at a time.
+// Client asks the kernel about one network namespace and changes it. It is safe
+// for concurrent use; requests, and batches of them, are answered one at a time.
 //
 // An error that the kernel answers with is an [*Error]. Lists are returned as
 // far as they could be decoded, together with the errors of the rest.
 type Client struct {
-	conn *netlink.Conn
+	mu     sync.Mutex // held from a request to its last answer
+	conn   *netlink.Conn
+	socket *routeSocket // of conn; nil if that is somebody else's
 }
 
 // Dial opens a client; a nil config is the zero Config.
 func Dial(config *Config) (*Client, error) {
-	conn, err := dial(config, 0)
+	s, port, err := openSocket(config, 0)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("rtnetlink: %w", err)
 	}
-	return New(conn), nil
+	return &Client{conn: netlink.NewConn(s, port), socket: s}, nil
 }
 
 // New returns a client that uses conn, a NETLINK_ROUTE connection, and closes
@@ -63,7 +68,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 
 // get sends a request for one object and returns the only answer.
 func (c *Client) get(object string, typ netlink.HeaderType, request []byte) (netlink.Message, error) {
-	msgs, err := c.conn.Execute(message(typ, netlink.Request, request))
+	msgs, err := c.execute(message(typ, netlink.Request, request))
 	if err != nil {
 		return netlink.Message{}, refused(object, typ, err)
 	}
@@ -76,7 +81,7 @@ func (c *Client) get(object string, typ netlink.HeaderType, request []byte) (net
 // dump sends a request for a list and returns one that nothing interrupted.
 func (c *Client) dump(object string, typ netlink.HeaderType, request []byte) ([]netlink.Message, error) {
 	for range dumpAttempts {
-		msgs, err := c.conn.Execute(message(typ, netlink.Request|netlink.Dump, request))
+		msgs, err := c.execute(message(typ, netlink.Request|netlink.Dump, request))
 		switch {
 		case errors.Is(err, ErrInterrupted) || interrupted(msgs):
 			continue
@@ -86,6 +91,19 @@ func (c *Client) dump(object string, typ netlink.HeaderType, request []byte) ([]
 		return msgs, nil
 	}
 	return nil, fmt.Errorf("%s: %s: %w, %d times in a row", object, typeName(typ), ErrInterrupted, dumpAttempts)
+}
+
+// execute sends a request and returns the answers. After answers that could not
+// be received, what is left of them is dropped, lest it be taken for those to
+// the next request.
+func (c *Client) execute(request netlink.Message) ([]netlink.Message, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	msgs, err := c.conn.Execute(request)
+	if err != nil && !isRefusal(err) {
+		drain(c.conn)
+	}
+	return msgs, err
 }
 
 func message(typ netlink.HeaderType, flags netlink.HeaderFlags, data []byte) netlink.Message {

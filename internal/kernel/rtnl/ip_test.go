@@ -26,11 +26,11 @@ ip link add br0 type bridge
 ip link set v1 master br0
 ip link set v0 up
 ip link set v1 up
-ip link set m0 up mtu 1400
-ip addr add 192.0.2.1/24 dev v0 label v0:rail
+ip link set m0 up mtu 1400 group 77
+ip addr add 192.0.2.1/24 brd + dev v0 label v0:rail
 ip addr add 198.51.100.1 peer 198.51.100.2/30 dev m0
 ip addr add 2001:db8::1/64 dev v0 nodad preferred_lft 0
-ip addr add 2001:db8:1::1 peer 2001:db8:1::2 dev m0 nodad
+ip addr add 2001:db8:1::1 peer 2001:db8:1::2 dev m0 nodad noprefixroute
 ip route add default via 192.0.2.254 dev v0 table 1000 metric 100 mtu 4200 src 192.0.2.1 proto static
 ip route add 203.0.113.0/24 nexthop via 192.0.2.253 dev v0 weight 3 nexthop via inet6 fe80::1 dev m0 onlink
 ip route add blackhole 203.0.112.0/24
@@ -145,6 +145,7 @@ func ipLinks(t *testing.T, names map[string]int) []Link {
 		MinMTU    int      `json:"min_mtu"`
 		MaxMTU    int      `json:"max_mtu"`
 		Queue     int      `json:"txqlen"`
+		Group     string   `json:"group"`
 		OperState string   `json:"operstate"`
 		Type      string   `json:"link_type"`
 		Address   string   `json:"address"`
@@ -160,7 +161,7 @@ func ipLinks(t *testing.T, names map[string]int) []Link {
 			Type: types[l.Type], Address: l.Address,
 			Up: slices.Contains(l.Flags, "UP"), Running: slices.Contains(l.Flags, "LOWER_UP"),
 			OperState: strings.ToLower(l.OperState), MTU: l.MTU, MinMTU: l.MinMTU, MaxMTU: l.MaxMTU, TxQueueLen: l.Queue,
-			ParentIndex: names[l.Parent], MasterIndex: names[l.Master], Mode: l.Info.Data.Mode,
+			Group: ipGroup(t, l.Group), ParentIndex: names[l.Parent], MasterIndex: names[l.Master], Mode: l.Info.Data.Mode,
 		})
 	}
 	return links
@@ -179,12 +180,15 @@ func ipAddresses(t *testing.T) []Address {
 			Scope      string     `json:"scope"`
 			Label      string     `json:"label"`
 			Deprecated bool       `json:"deprecated"`
+			Broadcast  netip.Addr `json:"broadcast"`
+			NoDAD      bool       `json:"nodad"`
+			NoRoute    bool       `json:"noprefixroute"`
 		} `json:"addr_info"`
 	}](t, "address", "show") {
 		for _, a := range l.Addresses {
 			address := Address{
 				LinkIndex: l.Index, Prefix: netip.PrefixFrom(a.Local, a.Bits),
-				Label: a.Label, Scope: a.Scope, Deprecated: a.Deprecated,
+				Label: a.Label, Scope: a.Scope, Deprecated: a.Deprecated, Broadcast: a.Broadcast, NoDAD: a.NoDAD, NoPrefixRoute: a.NoRoute,
 			}
 			if a.Peer.IsValid() {
 				address.Prefix = netip.PrefixFrom(a.Local, a.Local.BitLen())
@@ -338,6 +342,19 @@ func ipTable(t *testing.T, table string) int {
 		return n
 	}
 	n, err := strconv.Atoi(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// ipGroup returns the number of a group, which ip knows a name for.
+func ipGroup(t *testing.T, group string) int {
+	t.Helper()
+	if group == "default" {
+		return 0
+	}
+	n, err := strconv.Atoi(group)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ type Link struct {
 	MinMTU       int      `json:"minMTU,omitempty"`
 	MaxMTU       int      `json:"maxMTU,omitempty"` // 0 where the driver sets no bound
 	TxQueueLen   int      `json:"txQueueLen,omitempty"`
+	Group        int      `json:"group,omitempty"`        // IFLA_GROUP: links that can be deleted at once
 	ParentIndex  int      `json:"parentIndex,omitempty"`  // IFLA_LINK: the netdev below (macvlan, vlan), the peer of a veth; its own index counts as none
 	ParentNetNS  *int     `json:"parentNetNS,omitempty"`  // IFLA_LINK_NETNSID, when the parent, with its index, is in another namespace; -1 for one without an id here
 	MasterIndex  int      `json:"masterIndex,omitempty"`  // bond or bridge it belongs to
@@ -149,6 +150,8 @@ func (l *Link) attribute(a *attributes) {
 		l.MaxMTU = a.int()
 	case unix.IFLA_TXQLEN:
 		l.TxQueueLen = a.int()
+	case unix.IFLA_GROUP:
+		l.Group = int(a.uint32())
 	default:
 		l.relation(a)
 	}

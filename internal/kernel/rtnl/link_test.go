@@ -91,7 +91,7 @@ func TestParseLink(t *testing.T) {
 				attribute(unix.IFLA_PERM_ADDRESS, []byte{0x0c, 0x42, 0xa1, 0, 0, 1}),
 				attribute(unix.IFLA_OPERSTATE, []byte{6}),
 				number(unix.IFLA_MTU, 4200), number(unix.IFLA_MIN_MTU, 68), number(unix.IFLA_MAX_MTU, 9978),
-				number(unix.IFLA_TXQLEN, 1000), number(unix.IFLA_MASTER, 9),
+				number(unix.IFLA_TXQLEN, 1000), number(unix.IFLA_GROUP, 7), number(unix.IFLA_MASTER, 9),
 				text(unix.IFLA_PARENT_DEV_BUS_NAME, "pci"), text(unix.IFLA_PARENT_DEV_NAME, "0000:17:00.0"),
 				text(unix.IFLA_PHYS_PORT_NAME, "p0"), attribute(unix.IFLA_PHYS_SWITCH_ID, []byte{0xca, 0xfe, 0}),
 				text(unix.IFLA_IFALIAS, "to the rack"),
@@ -99,7 +99,7 @@ func TestParseLink(t *testing.T) {
 			want: Link{
 				Index: 7, Type: 1, Name: "ens1f0np0", AltNames: []string{"enp23s0f0np0", "rail0"}, Alias: "to the rack",
 				Address: "02:00:00:00:00:01", PermAddress: "0c:42:a1:00:00:01",
-				Up: true, Running: true, OperState: "up", MTU: 4200, MinMTU: 68, MaxMTU: 9978, TxQueueLen: 1000, MasterIndex: 9,
+				Up: true, Running: true, OperState: "up", MTU: 4200, MinMTU: 68, MaxMTU: 9978, TxQueueLen: 1000, Group: 7, MasterIndex: 9,
 				ParentBus: "pci", ParentDev: "0000:17:00.0", PhysPortName: "p0", PhysSwitchID: "cafe00",
 			},
 		},

@@ -37,6 +37,17 @@ var requests = map[uint32]string{
 	unix.RTM_GETRULE:  "RTM_GETRULE",
 	unix.RTM_GETNEIGH: "RTM_GETNEIGH",
 	unix.RTM_GETDCB:   "RTM_GETDCB",
+	unix.RTM_NEWLINK:  "RTM_NEWLINK",
+	unix.RTM_SETLINK:  "RTM_SETLINK",
+	unix.RTM_DELLINK:  "RTM_DELLINK",
+	unix.RTM_NEWADDR:  "RTM_NEWADDR",
+	unix.RTM_DELADDR:  "RTM_DELADDR",
+	unix.RTM_NEWROUTE: "RTM_NEWROUTE",
+	unix.RTM_DELROUTE: "RTM_DELROUTE",
+	unix.RTM_NEWRULE:  "RTM_NEWRULE",
+	unix.RTM_DELRULE:  "RTM_DELRULE",
+	unix.RTM_NEWNEIGH: "RTM_NEWNEIGH",
+	unix.RTM_DELNEIGH: "RTM_DELNEIGH",
 }
 
 // Families, as `ip` writes them.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"os"
 	"slices"
 	"syscall"
 
@@ -35,7 +36,11 @@ const (
 // to send; it also reads in smaller pieces.
 type routeSocket struct {
 	conn *socket.Conn
-	buf  []byte // netlink.Conn receives on one goroutine at a time
+	raw  syscall.RawConn // of conn
+
+	// netlink.Conn receives on one goroutine at a time.
+	buf    []byte
+	noWait bool // where nothing has come yet, receiving fails
 }
 
 // dial opens a connection that is a member of the multicast groups in the
@@ -58,7 +63,11 @@ func openSocket(config *Config, groups uint32) (*routeSocket, uint32, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	s := &routeSocket{conn: conn, buf: make([]byte, messageBuffer)}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, 0, errors.Join(err, conn.Close())
+	}
+	s := &routeSocket{conn: conn, raw: raw, buf: make([]byte, messageBuffer)}
 	port, err := s.setup(groups)
 	if err != nil {
 		return nil, 0, errors.Join(err, conn.Close())
@@ -98,7 +107,7 @@ func (s *routeSocket) setup(groups uint32) (uint32, error) {
 func (s *routeSocket) Close() error { return s.conn.Close() }
 
 // SyscallConn gives access to the socket.
-func (s *routeSocket) SyscallConn() (syscall.RawConn, error) { return s.conn.SyscallConn() }
+func (s *routeSocket) SyscallConn() (syscall.RawConn, error) { return s.raw, nil }
 
 // Send sends one message to the kernel.
 func (s *routeSocket) Send(m netlink.Message) error { return s.SendMessages([]netlink.Message{m}) }
@@ -133,16 +142,33 @@ func (s *routeSocket) Receive() ([]netlink.Message, error) {
 // of an interrupted dump it yields ErrInterrupted.
 func (s *routeSocket) ReceiveIter() iter.Seq2[netlink.Message, error] {
 	return func(yield func(netlink.Message, error) bool) {
-		n, _, flags, _, err := s.conn.Recvmsg(context.Background(), s.buf, nil, 0)
+		n, flags, err := s.receive()
 		switch {
 		case err != nil:
-			yield(netlink.Message{}, closed(err))
+			yield(netlink.Message{}, err)
 		case flags&unix.MSG_TRUNC != 0:
 			yield(netlink.Message{}, errTruncated)
 		default:
 			splitMessages(slices.Clone(s.buf[:align4(n)]))(yield)
 		}
 	}
+}
+
+// receive waits for a datagram, unless it must not, and reads it. The method of package socket starts a
+// goroutine for each, to wait for a context, and every change has an answer.
+func (s *routeSocket) receive() (n, flags int, err error) {
+	closing := s.raw.Read(func(fd uintptr) bool {
+		for {
+			n, _, flags, _, err = unix.Recvmsg(int(fd), s.buf, nil, 0)
+			if !errors.Is(err, unix.EINTR) {
+				return s.noWait || !errors.Is(err, unix.EAGAIN)
+			}
+		}
+	})
+	if closing != nil {
+		return 0, 0, fs.ErrClosed
+	}
+	return n, flags, os.NewSyscallError("recvmsg", err)
 }
 
 // closed makes the error of a socket that has been closed what Go calls it.

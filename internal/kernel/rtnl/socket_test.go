@@ -156,4 +156,11 @@ func TestTruncated(t *testing.T) {
 	if _, err := c.Link(1); !errors.Is(err, errTruncated) {
 		t.Errorf("error %v, want %v", err, errTruncated)
 	}
+	if _, err := c.Links(); !errors.Is(err, errTruncated) {
+		t.Errorf("list: error %v, want %v", err, errTruncated)
+	}
+	s.buf = make([]byte, messageBuffer)
+	if l, err := c.Link(1); err != nil || l.Index != 1 { // and not the end of the list
+		t.Errorf("after that: link %+v, %v", l, err)
+	}
 }
