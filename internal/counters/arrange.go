@@ -14,15 +14,15 @@ func (g *group) arrange(r *Reader, names []string) {
 			before[name] = g.unwraps[u]
 		}
 	}
-	for i := range g.cells {
-		if g.cells[i].slot.rank == g.rank {
-			g.cells[i].slot.rank = 0
+	for _, s := range g.cells {
+		if s.rank == g.rank {
+			s.rank = 0
 		}
 	}
 	g.names, g.inputs, g.unwraps, g.feeds, g.cells = names, make([]input, len(names)), nil, nil, nil
-	index := map[*slot]int32{}
+	index, feeds := map[*slot]int32{}, make([][]int32, len(names))
 	for i, name := range names {
-		g.inputs[i] = input{unwrap: -1, full: -1}
+		g.inputs[i] = input{unwrap: -1}
 		if slices.Contains(names[:i], name) || g.accept != nil && !g.accept(name) {
 			continue
 		}
@@ -35,10 +35,10 @@ func (g *group) arrange(r *Reader, names []string) {
 			g.inputs[i].unwrap = g.resume(r, before, name)
 		}
 		if c.saturates {
-			g.inputs[i].full = g.cell(index, c, output{family: known.byName["rdma_port_saturated"], values: values{c.key}})
+			feeds[i] = []int32{g.cell(index, c, output{family: known.byName["rdma_port_saturated"], values: values{c.key}})}
 		}
 	}
-	g.connect(index)
+	g.connect(index, feeds)
 	g.unwraps, g.cells = slices.Clone(g.unwraps), slices.Clone(g.cells) // no larger than they must be
 }
 
@@ -53,13 +53,13 @@ func (g *group) resume(r *Reader, before map[string]unwrap, name string) int32 {
 	return int32(len(g.unwraps) - 1)
 }
 
-// connect ties inputs to cells. Second choices come last, and only where nothing
-// else feeds their family: mlx5 counts discards on transmission for the port
-// alone, and bnxt_re calls what it counts otherwise in its own package.
-func (g *group) connect(index map[*slot]int32) {
+// connect ties inputs to cells, behind those that they feed already. Second
+// choices come last, and only where nothing else feeds their family: mlx5 counts
+// discards on transmission for the port alone, and bnxt_re calls what it counts
+// otherwise in its own package.
+func (g *group) connect(index map[*slot]int32, feeds [][]int32) {
 	fed := map[*Family]bool{}
 	taken := map[output]bool{}
-	feeds := make([][]int32, len(g.inputs))
 	for _, second := range []bool{false, true} {
 		for i := range g.inputs {
 			in := &g.inputs[i]
@@ -77,10 +77,10 @@ func (g *group) connect(index map[*slot]int32) {
 		}
 	}
 	g.feeds = slices.Concat(feeds...)
-	end := 0
+	first := 0
 	for i := range g.inputs {
-		end += len(feeds[i])
-		g.inputs[i].first, g.inputs[i].end = int32(end-len(feeds[i])), int32(end)
+		g.inputs[i].first = int32(first)
+		first += len(feeds[i])
 	}
 }
 
@@ -116,6 +116,6 @@ func (g *group) cell(index map[*slot]int32, c *counter, o output) int32 {
 	}
 	i := int32(len(g.cells))
 	index[s] = i
-	g.cells = append(g.cells, cell{slot: s, tier: g.tiers.of(o.family.Tier)})
+	g.cells = append(g.cells, s)
 	return i
 }

@@ -11,15 +11,16 @@ import (
 // vnicAsker asks the vnic health reporter of a function.
 type vnicAsker struct {
 	reporter devlink.Reporter
+	driver   string
 	names    []string
 	values   []uint64
 }
 
 func newVNICAsker(d *inventory.Device) *vnicAsker {
 	if d.Kind == inventory.SF {
-		return &vnicAsker{reporter: devlink.Reporter{Bus: "auxiliary", Device: d.ID, Name: "vnic"}}
+		return &vnicAsker{reporter: devlink.Reporter{Bus: "auxiliary", Device: d.ID, Name: "vnic"}, driver: Driver(d)}
 	}
-	return &vnicAsker{reporter: devlink.Reporter{Bus: "pci", Device: d.PCI.Address, Name: "vnic"}}
+	return &vnicAsker{reporter: devlink.Reporter{Bus: "pci", Device: d.PCI.Address, Name: "vnic"}, driver: Driver(d)}
 }
 
 func (v *vnicAsker) ask(a Access) (names []string, values []uint64, err error) {
@@ -28,6 +29,7 @@ func (v *vnicAsker) ask(a Access) (names []string, values []uint64, err error) {
 		return nil, nil, err
 	}
 	if names := slices.Sorted(maps.Keys(found)); !slices.Equal(names, v.names) {
+		known.share(vnic, v.driver, names)
 		v.names = names
 	}
 	v.values = v.values[:0]

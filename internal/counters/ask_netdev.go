@@ -11,6 +11,7 @@ import (
 // driverStatsAsker asks for the driver's own statistics of a netdev.
 type driverStatsAsker struct {
 	netdev string
+	driver string
 	names  []string
 	values []uint64
 }
@@ -25,6 +26,7 @@ func (d *driverStatsAsker) ask(a Access) (names []string, values []uint64, err e
 			if d.names, err = a.Ethtool.StatNames(d.netdev); err != nil {
 				return nil, nil, err
 			}
+			known.share(driverStats, d.driver, d.names)
 			d.values = make([]uint64, len(d.names))
 		}
 		err = a.Ethtool.Stats(d.netdev, d.values)

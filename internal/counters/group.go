@@ -29,13 +29,13 @@ type group struct {
 	device   *place                 // of counters of the whole device
 	accept   func(name string) bool // which counters are of this place; nil for all
 	plain    bool                   // traffic for all drivers is told of another place of the same port
-	rank     int
+	rank     int32
 	rest     rest
 
 	names  []string
 	inputs []input
 	feeds  []int32 // which cells inputs feed, one input after the other
-	cells  []cell
+	cells  []*slot // whose values are in Reader.cells while the group is read
 
 	unwraps []unwrap // of inputs that wrap
 
@@ -44,17 +44,9 @@ type group struct {
 
 // input is a counter of the kernel, in the order of names.
 type input struct {
-	counter    *counter // nil for one that is not wanted
-	unwrap     int32    // which of group.unwraps; -1 for one that does not wrap
-	first, end int32    // which of group.feeds
-	full       int32    // the cell that says whether it is saturated; -1 for none
-}
-
-// cell is a series of a group. Its value is in Reader.cells while the group is
-// read.
-type cell struct {
-	slot *slot
-	tier Tier // in which it is read
+	counter *counter // nil for one that is not wanted
+	unwrap  int32    // which of group.unwraps; -1 for one that does not wrap
+	first   int32    // of its group.feeds, which go on to those of the next input
 }
 
 // tiers is a set of tiers.
@@ -106,14 +98,24 @@ func (g *group) take(r *Reader, names []string, values []uint64) {
 			}
 			g.carries = g.carries || u.carries()
 		}
-		in.put(r.cells, g.feeds[in.first:in.end], value)
+		in.put(r.cells, g.feedsOf(i), value)
 	}
 }
 
-// put adds a value to cells.
+// feedsOf are the cells that an input feeds.
+func (g *group) feedsOf(i int) []int32 {
+	if i+1 == len(g.inputs) {
+		return g.feeds[g.inputs[i].first:]
+	}
+	return g.feeds[g.inputs[i].first:g.inputs[i+1].first]
+}
+
+// put adds a value to cells. The first one of a counter that can be saturated
+// says whether it is.
 func (in *input) put(cells []uint64, feeds []int32, value uint64) {
-	if in.full >= 0 {
-		cells[in.full] = in.saturation(value)
+	if in.counter.saturates {
+		cells[feeds[0]] = in.saturation(value)
+		feeds = feeds[1:]
 	}
 	for _, i := range feeds {
 		switch {
@@ -139,15 +141,15 @@ func (in *input) saturation(value uint64) uint64 {
 // emit appends the samples of a tier, whose values are in the order of the cells.
 func (g *group) emit(tier Tier, values []uint64, dst []Sample) []Sample {
 	for i, value := range values {
-		c := &g.cells[i]
-		if c.tier != tier || value == absent {
+		s := g.cells[i]
+		if value == absent || g.tiers.of(s.series.Family.Tier) != tier {
 			continue
 		}
-		if c.slot.rank == 0 || c.slot.rank > g.rank {
-			c.slot.rank = g.rank
+		if s.rank == 0 || s.rank > g.rank {
+			s.rank = g.rank
 		}
-		if c.slot.rank == g.rank {
-			dst = append(dst, Sample{Series: &c.slot.series, Value: value})
+		if s.rank == g.rank {
+			dst = append(dst, Sample{Series: &s.series, Value: value})
 		}
 	}
 	return dst

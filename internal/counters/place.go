@@ -12,8 +12,7 @@ import (
 // is not safe for concurrent use.
 type place struct {
 	labels []Label
-	slots  map[*Family]*slot // of its series: the first of each family
-	spare  []slot            // that are not used yet
+	slots  [][]slot // of its series, slotsAtOnce in each, so that they stay where they are
 }
 
 func newPlace(device, port, netdev string) *place {
@@ -57,45 +56,49 @@ type values [maxOwnLabels]string
 // slot is a series, and which of the groups that could give it does.
 type slot struct {
 	series Series
-	rank   int   // of the group; 0 for none yet
-	next   *slot // of the same family and place, with other values
+	rank   int32 // of the group; 0 for none yet
 }
 
 // slotsAtOnce is how many slots are made at a time, since a place has many that
 // live as long as it does.
 const slotsAtOnce = 16
 
-// slot is the series of a family with values, the same each time.
+// slot is the series of a family with values, the same each time. It is looked
+// for among all of the place, a few hundred at most: an index would take almost
+// half as much memory as they do themselves.
 func (p *place) slot(f *Family, own values, scale float64) *slot {
-	first := p.slots[f]
-	for s := first; s != nil; s = s.next {
-		if own.are(s.series.Labels[len(p.labels):]) {
-			return s
+	for _, slots := range p.slots {
+		for i := range slots {
+			if s := &slots[i]; s.series.Family == f && own.are(s.series.Labels[len(p.labels):]) {
+				return s
+			}
 		}
 	}
-	if p.slots == nil {
-		p.slots = map[*Family]*slot{}
+	last := len(p.slots) - 1
+	if last < 0 || len(p.slots[last]) == slotsAtOnce {
+		p.slots = append(p.slots, make([]slot, 0, slotsAtOnce))
+		last++
 	}
-	if len(p.spare) == 0 {
-		p.spare = make([]slot, slotsAtOnce)
-	}
-	s := &p.spare[0]
-	p.spare = p.spare[1:]
-	*s = slot{series: Series{Family: f, Labels: p.with(f, own), Scale: scale}, next: first}
-	p.slots[f] = s
-	return s
+	slots := append(p.slots[last], slot{series: Series{Family: f, Labels: p.with(f, own), Scale: scale}})
+	p.slots[last] = slots
+	return &slots[len(slots)-1]
 }
 
 // with returns the labels of the place and those that have a value. Series
 // without labels of their own share those of the place.
 func (p *place) with(f *Family, own values) []Label {
-	labels := slices.Clip(p.labels)
+	var labels [maxOwnLabels]Label
+	n := 0
 	for i, name := range f.Labels {
 		if i < len(own) && own[i] != "" {
-			labels = append(labels, Label{name, own[i]})
+			labels[n] = Label{name, own[i]}
+			n++
 		}
 	}
-	return slices.Clip(labels)
+	if n == 0 {
+		return slices.Clip(p.labels)
+	}
+	return slices.Concat(p.labels, labels[:n])
 }
 
 // are tells whether labels were made of the values, of the same family.

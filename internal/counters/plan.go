@@ -34,7 +34,7 @@ func (r *Reader) plan() {
 
 // add adds a group behind those that are preferred to it.
 func (r *Reader) add(g group) {
-	g.rank = len(r.groups) + 1
+	g.rank = int32(len(r.groups) + 1)
 	g.question = g.source.String() + " of " + g.port.String()
 	r.groups = append(r.groups, &g)
 }
@@ -132,7 +132,7 @@ func (r *Reader) planNetdevs(p *inventory.Port, device *place, hasFiles bool) {
 		where := r.at(strconv.Itoa(p.Number), n.Name)
 		if known.has(driverStats, r.driver) {
 			r.add(group{
-				asker: &driverStatsAsker{netdev: n.Name}, source: driverStats, kernel: fromEthtool, tiers: r.netdevTiers(p),
+				asker: &driverStatsAsker{netdev: n.Name, driver: r.driver}, source: driverStats, kernel: fromEthtool, tiers: r.netdevTiers(p),
 				port: where, device: device, plain: hasFiles && n.Name != p.Netdev,
 			})
 		}

@@ -18,6 +18,9 @@ func (r *Reader) QPSeries(port int, name string) []*Series {
 	key := qpCounter{port, name}
 	list, ok := r.apart[key]
 	if !ok {
+		if r.apart == nil {
+			r.apart = map[qpCounter][]*Series{}
+		}
 		list = r.qpSeries(key)
 		r.apart[key] = list
 	}

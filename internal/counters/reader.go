@@ -43,10 +43,9 @@ type Reader struct {
 	driver  string
 	groups  []*group
 	others  []question
-	places  map[[2]string]*place    // by port and netdev
-	cells   []uint64                // of the group that was just asked; see cell
+	places  []*place                // each of another port or netdev
+	cells   []uint64                // of the group that was just asked; see group.cells
 	whole   *place                  // of the device
-	ports   map[int]*place          // of ports by number, without representors
 	apart   map[qpCounter][]*Series // of counters that queue pairs have apart
 	unknown []string
 
@@ -68,7 +67,7 @@ type question struct {
 // NewReader returns a Reader of a device, which needs an RDMA device. It reads
 // nothing yet.
 func NewReader(d *inventory.Device) *Reader {
-	r := &Reader{device: d, driver: Driver(d), places: map[[2]string]*place{}, families: map[string]*Family{}, apart: map[qpCounter][]*Series{}}
+	r := &Reader{device: d, driver: Driver(d)}
 	if d.RDMA != nil {
 		r.plan()
 	}
@@ -162,11 +161,14 @@ func isLacking(err error) bool {
 
 // at is the place of a port and netdev of the device, the same each time.
 func (r *Reader) at(port, netdev string) *place {
-	key := [2]string{port, netdev}
-	if r.places[key] == nil {
-		r.places[key] = newPlace(r.device.RDMA.Name, port, netdev)
+	for _, p := range r.places {
+		if p.label("port") == port && p.label("netdev") == netdev {
+			return p
+		}
 	}
-	return r.places[key]
+	p := newPlace(r.device.RDMA.Name, port, netdev)
+	r.places = append(r.places, p)
+	return p
 }
 
 func (r *Reader) atPort(p *inventory.Port) *place { return r.at(strconv.Itoa(p.Number), p.Netdev) }

@@ -197,6 +197,16 @@ func (g *registry) find(s source, driver, key string) *counter {
 	return g.counters[origin{s, ""}][key]
 }
 
+// share puts the tables' own strings in place of names that equal them, so that
+// devices with the same counters do not each keep their names.
+func (g *registry) share(s source, driver string, names []string) {
+	for i, name := range names {
+		if c := g.find(s, driver, name); c != nil && c.key == name {
+			names[i] = c.key
+		}
+	}
+}
+
 // has tells whether a driver has rows for a source.
 func (g *registry) has(s source, driver string) bool { return len(g.counters[origin{s, driver}]) > 0 }
 

@@ -39,15 +39,12 @@ func askStates(r *Reader, a Access, dst []Sample) ([]Sample, error) {
 // place is that of a port that carries the device's own traffic; nil for
 // others.
 func (r *Reader) place(number int) *place {
-	if r.ports == nil {
-		r.ports = map[int]*place{}
-		for i := range r.device.RDMA.Ports {
-			if p := &r.device.RDMA.Ports[i]; !p.Representor {
-				r.ports[p.Number] = r.atPort(p)
-			}
+	for i := range r.device.RDMA.Ports {
+		if p := &r.device.RDMA.Ports[i]; p.Number == number && !p.Representor {
+			return r.atPort(p)
 		}
 	}
-	return r.ports[number]
+	return nil
 }
 
 // States of ports as netlink names them.

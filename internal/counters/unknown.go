@@ -45,6 +45,9 @@ func (r *Reader) unknownFamily(name string, scope Scope) *Family {
 	f := r.families[name]
 	if f == nil {
 		f = &Family{Name: name, Kind: Unknown, Scope: scope, Tier: Errors, Help: "A counter of the driver that this version does not know."}
+		if r.families == nil {
+			r.families = map[string]*Family{}
+		}
 		r.families[name] = f
 	}
 	return f
