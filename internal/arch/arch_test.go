@@ -58,6 +58,7 @@ var allowed = map[string][]string{
 	"internal/policy/annotation":        {"api/", "internal/policy"},
 	"internal/policy/manifest":          {"api/"},
 	"internal/policy/injection":         {"api/", "internal/policy"},
+	"internal/npwg":                     {"api/", "internal/policy/annotation"},
 	"internal/policy/nad":               {"api/", "internal/policy"},
 	"internal/ipam/granter":             {"api/", "internal/ipam"},
 	"internal/ipam/holder":              {"api/", "internal/ipam", "internal/ipam/journal"},
