@@ -61,13 +61,13 @@ type Service struct {
 
 	opened chan struct{}  // closed once holder is set
 	holder *holder.Holder // never changes after that
+	ended  chan struct{}  // closed once Run ends
 
 	mu      sync.Mutex
 	opening error // why holder is not set yet
 	looking error // why it is not known which addresses are in use
 
-	using   sync.RWMutex // held for reading while the journal is used
-	isEnded bool
+	using sync.RWMutex // held for reading while the journal is used
 }
 
 // New returns a Service of a node. It asks and reads nothing before it is run.
@@ -91,12 +91,12 @@ func New(config Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	m := newMetrics()
+	m, ended := newMetrics(), make(chan struct{})
 	return &Service{
 		config: config, log: config.Logger, metrics: m, client: c,
-		link: link{log: config.Logger}, syncer: newSyncer(),
-		publish: newPublisher(c, config.Pods, config.Logger, m),
-		opened:  make(chan struct{}),
+		link: newLink(config.Logger), syncer: newSyncer(),
+		publish: newPublisher(c, config.Pods, config.Logger, m, ended),
+		opened:  make(chan struct{}), ended: ended,
 	}, nil
 }
 
@@ -122,13 +122,14 @@ func (s *Service) Run(ctx context.Context) error {
 	defer s.publish.start()()
 	uid, release, err := s.open(ctx)
 	if err != nil {
+		s.end(func() {})
 		return err
 	}
 	defer s.end(release)
 	isLost := s.holder.Ready() != nil
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.follow(ctx) })
-	group.Go(func() error { return s.syncer.run(ctx, s.holder, countedLease{s.client, s.metrics}, s.log) })
+	group.Go(func() error { return s.syncer.run(ctx, s.holder, countedLease{s.client, s.metrics, &s.link}, s.log) })
 	group.Go(func() error { return s.publish.run(ctx) })
 	group.Go(func() error {
 		if err := s.settle(ctx, isLost); err != nil {
@@ -140,13 +141,23 @@ func (s *Service) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// end lets go of the journal. Nobody uses it any more by then, nor does later:
-// another agent may have it.
+// end wakes who waits, and lets go of the journal. Nobody uses it any more by
+// then, nor does later: another agent may have it.
 func (s *Service) end(release func()) {
+	close(s.ended)
 	s.using.Lock()
 	defer s.using.Unlock()
-	s.isEnded = true
 	release()
+}
+
+// hasEnded tells whether Run has ended.
+func (s *Service) hasEnded() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // errEnded says that Run has ended.

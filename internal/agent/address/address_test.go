@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
@@ -31,6 +32,7 @@ type fixture struct {
 	disk *memory
 	dir  string // instead of disk, if it is not empty
 	boot string
+	log  *slog.Logger // nil: that of the test
 
 	mu        sync.Mutex
 	used      map[netip.Addr]string
@@ -90,6 +92,9 @@ func (f *fixture) start(t *testing.T) *running {
 	config := Config{
 		NodeName: "n1", Kubernetes: f.api.config(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Dir: f.dir, BootID: f.boot, InUse: f.inUse, Processes: f.running,
+	}
+	if f.log != nil {
+		config.Logger = f.log
 	}
 	if f.dir == "" {
 		config.Disk = f.disk
@@ -451,6 +456,35 @@ func TestIdentity(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if node := field(f.api.get(endpointOf("vm")), "status", "current", "node"); node != "n1" {
 			t.Errorf("after the move, its endpoint is of node %v, want n1", node)
+		}
+	})
+}
+
+// TestReleasedWhileWaiting wants a pod not to be given what was released while it
+// waited for the publication: others may have that.
+func TestReleasedWhileWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(newController(2, 9))
+		r := f.ready(t)
+		f.api.refuse(http.MethodPost, endpointsPath, http.StatusServiceUnavailable)
+		request := f.pod("web-0", "rail0")
+		request.Identity = web0
+		answer := make(chan error, 1)
+		go func() {
+			_, err := r.Assign(context.Background(), request)
+			answer <- err
+		}()
+		time.Sleep(5 * time.Second)
+		if err := r.Release(t.Context(), request.Key, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		f.api.refuse(http.MethodPost, endpointsPath, 0)
+		if err := <-answer; !errors.Is(err, errReleased) {
+			t.Errorf("error %v, want %v", err, errReleased)
+		}
+		if left := r.Assignments(); len(left) != 0 {
+			t.Errorf("pods have %+v, want none", left)
 		}
 	})
 }

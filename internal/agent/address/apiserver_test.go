@@ -42,7 +42,7 @@ type apiServer struct {
 	asked    map[string]int  // by "METHOD path"
 	verbs    map[string]bool // that were used, as rights have them: "get nodes"
 	isAway   bool            // it refuses connections
-	lost     map[string]int  // by "METHOD path": how many answers are lost after the work was done
+	lost     map[string]bool // by "METHOD path": the next answer is lost after the work was done
 	refused  map[string]int  // by "METHOD path": the status of all answers
 	granted  func(lease object)
 }
@@ -57,7 +57,7 @@ type watcher struct {
 func newAPIServer() *apiServer {
 	a := &apiServer{
 		objects: map[string]object{}, watchers: map[*watcher]bool{}, asked: map[string]int{}, verbs: map[string]bool{},
-		lost: map[string]int{}, refused: map[string]int{}, version: 100, granted: func(object) {},
+		lost: map[string]bool{}, refused: map[string]int{}, version: 100, granted: func(object) {},
 	}
 	a.set(nodesPath+"/n1", object{"metadata": object{"name": "n1", "uid": "node-uid"}})
 	return a
@@ -147,11 +147,11 @@ func (a *apiServer) fail(code int) {
 	}
 }
 
-// lose has the answers to the next requests be lost, after the work was done.
-func (a *apiServer) lose(method, path string, times int) {
+// lose has the answer to the next request be lost, after the work was done.
+func (a *apiServer) lose(method, path string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lost[method+" "+path] = times
+	a.lost[method+" "+path] = true
 }
 
 // refuse has requests be answered with a status; 0 ends that.
@@ -210,8 +210,8 @@ func (a *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		return failed(r, status), nil
 	}
 	response := a.answer(r)
-	if a.lost[asked] > 0 {
-		a.lost[asked]--
+	if a.lost[asked] {
+		delete(a.lost, asked)
 		return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 	}
 	return response, nil

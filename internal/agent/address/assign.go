@@ -31,12 +31,17 @@ const (
 // pools that come later in its choices, where those have some. The error names
 // the pod, and for each interface the pools and why they give nothing. It is a
 // [*holder.ShortError] where addresses lack. What a pod that keeps its addresses
-// was given and could not be published, it has: Release it, or ask again.
+// was given and could not be published, it has: Release it, or ask again. What was
+// released while it was waited for is an error, too, and the pod has nothing.
 func (s *Service) Assign(ctx context.Context, request holder.Request) (holder.Assignment, error) {
 	ctx, cancel := context.WithTimeout(ctx, waitMost)
 	defer cancel()
 	began := time.Now()
 	a, waited, err := s.assign(ctx, request)
+	if err == nil {
+		s.syncer.soon()
+		err = s.tell(ctx, a, request.Migration)
+	}
 	if err != nil {
 		s.metrics.failures.WithLabelValues(reasonOf(err)).Inc()
 		s.log.Warn("a pod is given no addresses", "pod", request.Pod, "error", err)
@@ -44,16 +49,19 @@ func (s *Service) Assign(ctx context.Context, request holder.Request) (holder.As
 	}
 	s.metrics.assigned(waited, time.Since(began))
 	s.log.Debug("a pod has addresses", "pod", a.Pod, "addresses", addressesOf(&a), "took", time.Since(began))
-	s.syncer.soon()
-	if a.Identity == "" || request.Migration {
-		s.publish.assigned(a)
-		return a, nil
+	return a, nil
+}
+
+// tell has an assignment told of; that of an identity before the pod has its
+// answer, unless it is still elsewhere.
+func (s *Service) tell(ctx context.Context, a holder.Assignment, isMoving bool) error {
+	if a.Identity == "" || isMoving {
+		return s.publish.assigned(a)
 	}
 	if err := s.publish.assignedNow(ctx, a); err != nil {
-		s.metrics.failures.WithLabelValues("unpublished").Inc()
-		return holder.Assignment{}, fmt.Errorf("addresses of pod %s, which keeps %s: %w", request.Pod, addressesOf(&a), err)
+		return fmt.Errorf("it keeps %s: %w", addressesOf(&a), err)
 	}
-	return a, nil
+	return nil
 }
 
 // assign waits for addresses, and tells whether it did. After an error the pod
@@ -79,6 +87,7 @@ func (s *Service) assign(ctx context.Context, request holder.Request) (a holder.
 		s.syncer.now()
 		select {
 		case <-changed:
+		case <-s.ended: // as the next attempt says
 		case <-settle.C:
 			request.Settle = true
 		case <-ctx.Done():
@@ -117,7 +126,7 @@ func (s *Service) homed(ctx context.Context, request holder.Request) holder.Requ
 func (s *Service) ask(request holder.Request) (holder.Assignment, error) {
 	s.using.RLock()
 	defer s.using.RUnlock()
-	if s.isEnded {
+	if s.hasEnded() {
 		return holder.Assignment{}, errEnded
 	}
 	return s.holder.Assign(request)
@@ -169,6 +178,8 @@ func reasonOf(err error) string {
 		return "not_ready"
 	case errors.Is(err, holder.ErrDisk):
 		return "disk"
+	case errors.Is(err, errUnpublished):
+		return "unpublished"
 	}
 	return "other"
 }

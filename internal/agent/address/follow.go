@@ -33,13 +33,16 @@ func pauses() wait.Backoff {
 // once in the log when that is lost, and once when it is back. It is safe for
 // concurrent use.
 type link struct {
-	log *slog.Logger
+	log   *slog.Logger
+	retry chan struct{} // of one
 
 	mu    sync.Mutex
 	err   error     // why it is lost; nil while it holds
 	since time.Time // when it was lost
 	isOld bool      // it held once
 }
+
+func newLink(log *slog.Logger) link { return link{log: log, retry: make(chan struct{}, 1)} }
 
 // failure returns why the link is lost, and since when; nil while it holds.
 func (l *link) failure() error {
@@ -49,6 +52,15 @@ func (l *link) failure() error {
 		return nil
 	}
 	return fmt.Errorf("the API server tells nothing of the node's AddressLease since %s: %w", l.since.UTC().Format(time.RFC3339), l.err)
+}
+
+// works notes that the API server is there: a link that is lost is tried at once.
+func (l *link) works() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		signal(l.retry)
+	}
 }
 
 // now notes how the link is.
@@ -88,7 +100,7 @@ func (s *Service) follow(ctx context.Context) error {
 		if time.Since(began) > watchShort {
 			pause = pauses()
 		}
-		if err := sleep(ctx, pause.Step()); err != nil {
+		if err := sleepUntil(ctx, pause.Step(), s.link.retry); err != nil {
 			return err
 		}
 	}
@@ -168,13 +180,17 @@ func isRecalled(lease *v1alpha1.AddressLease) bool {
 }
 
 // sleep waits, and returns the error of ctx if that ends before.
-func sleep(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error { return sleepUntil(ctx, d, nil) }
+
+// sleepUntil is sleep that a signal ends.
+func sleepUntil(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-wake:
 	case <-timer.C:
-		return nil
 	}
+	return nil
 }

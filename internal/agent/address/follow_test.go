@@ -63,6 +63,26 @@ func TestBackSoon(t *testing.T) {
 	})
 }
 
+// TestBackSoonAfterOutage wants the same where nothing was heard for minutes.
+func TestBackSoonAfterOutage(t *testing.T) {
+	t.Parallel()
+	for range 5 { // pauses are random
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(newController(0, 9))
+			r := f.ready(t)
+			r.assign(t, f.pod("a", "rail0"))
+			f.api.leave()
+			time.Sleep(5 * time.Minute)
+			f.api.comeBack()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			if _, err := r.Assign(ctx, f.pod("b", "rail0")); err != nil {
+				t.Errorf("it was not served: %v", err)
+			}
+		})
+	}
+}
+
 // TestWatch wants what becomes of the lease to be heard at once, and soon after a
 // watch that was broken off, that expired, or that was refused.
 func TestWatch(t *testing.T) {

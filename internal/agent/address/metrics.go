@@ -26,7 +26,7 @@ func newMetrics() *metrics {
 	return &metrics{
 		assigns: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "railhead_addresses_assign_duration_seconds",
-			Help:    "How long it took to give a pod its addresses, by whether it waited for the controller.",
+			Help:    "How long it took to give a pod its addresses, and to publish those that it keeps, by whether it waited for the controller.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10), // to 26 s
 		}, []string{"waited"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -62,25 +62,34 @@ func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.assigns, m.failures, m.writes, m.syncs, m.publications, m.publicationErrors, m.collected}
 }
 
-// countedLease counts what comes of writes of the lease.
+// countedLease counts what comes of writes of the lease, and has the lease heard
+// of again once one succeeds.
 type countedLease struct {
 	*client
 
 	metrics *metrics
+	link    *link
 }
 
 // CreateLease implements holder.API.
 func (c countedLease) CreateLease(ctx context.Context, lease *v1alpha1.AddressLease) (*v1alpha1.AddressLease, error) {
 	made, err := c.client.CreateLease(ctx, lease)
-	c.metrics.written(err)
+	c.written(err)
 	return made, err
 }
 
 // UpdateLease implements holder.API.
 func (c countedLease) UpdateLease(ctx context.Context, lease *v1alpha1.AddressLease) (*v1alpha1.AddressLease, error) {
 	written, err := c.client.UpdateLease(ctx, lease)
-	c.metrics.written(err)
+	c.written(err)
 	return written, err
+}
+
+func (c countedLease) written(err error) {
+	c.metrics.written(err)
+	if err == nil {
+		c.link.works()
+	}
 }
 
 // written notes what came of an attempt to write the lease.

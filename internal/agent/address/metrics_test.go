@@ -1,6 +1,11 @@
 package address
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -14,6 +19,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"k8s.io/client-go/rest"
 
+	"railhead/internal/ipam/holder"
 	"railhead/internal/kernel/node"
 	"railhead/internal/kernel/sysfs"
 )
@@ -21,8 +27,14 @@ import (
 // scrape returns the series of a service's metrics with a name, as text.
 func scrape(t *testing.T, s *Service, name string) string {
 	t.Helper()
+	return textOfSeries(t, name, s.Collectors()...)
+}
+
+// textOfSeries returns the series of collectors with a name, as text.
+func textOfSeries(t *testing.T, name string, collectors ...prometheus.Collector) string {
+	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	if err := registerAll(registry, s.Collectors()); err != nil {
+	if err := registerAll(registry, collectors); err != nil {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()
@@ -84,6 +96,39 @@ func TestMetrics(t *testing.T) {
 		wants(t, r, "assign_duration_seconds", `railhead_addresses_assign_duration_seconds_count{waited="no"} 2`)
 		wants(t, r, "assign_duration_seconds", `railhead_addresses_assign_duration_seconds_count{waited="yes"} 1`)
 		wants(t, r, "publication_delay_seconds", "railhead_addresses_publication_delay_seconds_count 3")
+	})
+}
+
+// TestMetricsPublish wants the time of a pod that keeps its addresses to include
+// their publication, and one that is refused for want of it to be logged and
+// counted as that alone.
+func TestMetricsPublish(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(newController(4, 9))
+		var log bytes.Buffer
+		f.log = slog.New(slog.NewTextHandler(&log, nil))
+		r := f.ready(t)
+		r.assign(t, f.pod("a", "rail0")) // and a reserve with it
+		f.api.refuse(http.MethodPost, endpointsPath, http.StatusServiceUnavailable)
+		web := func(i int) holder.Request {
+			request := f.pod(fmt.Sprintf("web-%d", i), "rail0")
+			request.Identity = fmt.Sprintf("StatefulSet/ai/web/%d", i)
+			return request
+		}
+		if err := r.refused(t, web(0)); !errors.Is(err, errUnpublished) {
+			t.Errorf("error %v, want %v", err, errUnpublished)
+		}
+		wants(t, r, "assign_failures_total", `railhead_addresses_assign_failures_total{reason="unpublished"} 1`)
+		wants(t, r, "assign_duration_seconds", `railhead_addresses_assign_duration_seconds_count{waited="yes"} 1`)
+		synctest.Wait() // nobody writes
+		if text := log.String(); !strings.Contains(text, `level=WARN msg="a pod is given no addresses" pod=ai/web-0`) {
+			t.Errorf("the log says\n%s", text)
+		}
+		time.AfterFunc(10*time.Second, func() { f.api.refuse(http.MethodPost, endpointsPath, 0) })
+		r.assign(t, web(1))
+		wants(t, r, "assign_duration_seconds", `railhead_addresses_assign_duration_seconds_bucket{waited="yes",le="6.5536"} 1`)
+		wants(t, r, "assign_duration_seconds", `railhead_addresses_assign_duration_seconds_count{waited="yes"} 2`)
 	})
 }
 

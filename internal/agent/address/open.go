@@ -48,7 +48,7 @@ func (s *Service) open(ctx context.Context) (types.UID, func(), error) {
 func (s *Service) opens(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	isNews := s.opening == nil || s.opening.Error() != err.Error()
+	isNews := s.opening == nil || kindOf(s.opening) != kindOf(err)
 	s.opening = err
 	return isNews
 }
@@ -134,10 +134,11 @@ func (s *Service) settle(ctx context.Context, isLost bool) error {
 			return ctx.Err()
 		}
 		level := slog.LevelWarn
-		if err.Error() == told { // once is enough
+		kind := kindOf(err)
+		if kind == told { // once is enough
 			level = slog.LevelDebug
 		}
-		told = err.Error()
+		told = kind
 		s.log.Log(ctx, level, "which addresses the node's pods have cannot be told", "error", err)
 		if err := sleep(ctx, pause.Step()); err != nil {
 			return err

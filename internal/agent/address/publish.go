@@ -44,6 +44,7 @@ type publisher struct {
 	pods    attribution.PodSource
 	log     *slog.Logger
 	metrics *metrics
+	closed  <-chan struct{} // once nothing is told of any more
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 	mu        sync.Mutex
@@ -59,12 +60,28 @@ type ended struct {
 
 // publication is what is known of one SpiderEndpoint, and what it should say.
 type publication struct {
-	want  *holder.Assignment // nil: it should not be there, or be parked
-	parks bool               // it outlives its pod: it stays, of no node
-	since time.Time          // when that was so
-	told  version            // zero: it is not there, as far as is known
-	err   error              // why it does not say so yet
-	done  chan struct{}      // closed once it does; nil: nobody waits
+	want    *holder.Assignment // nil: it should not be there, or be parked
+	parks   string             // the identity that it outlives its pod for: it stays, of no node
+	since   time.Time          // when that was so
+	told    version            // zero: it is not there, as far as is known
+	err     error              // why it does not say so yet
+	waiting *waiting           // for it to say what want does; nil: nobody is
+}
+
+// waiting is that somebody waits until an endpoint says what it should.
+type waiting struct {
+	count int           // of those who do
+	done  chan struct{} // closed once it says so, or never will
+	err   error         // why it never will
+}
+
+// finish has nobody wait any more.
+func (e *publication) finish(err error) {
+	if e.waiting != nil {
+		e.waiting.err = err
+		close(e.waiting.done)
+		e.waiting = nil
+	}
 }
 
 // version is a SpiderEndpoint as it was written or read last.
@@ -80,9 +97,9 @@ func versionOf(e *v2beta1.SpiderEndpoint) version {
 	return version{uid: e.UID, resource: e.ResourceVersion, pod: types.UID(e.Status.Current.UID), digest: digestOf(e)}
 }
 
-func newPublisher(c *client, pods attribution.PodSource, log *slog.Logger, m *metrics) *publisher {
+func newPublisher(c *client, pods attribution.PodSource, log *slog.Logger, m *metrics, closed <-chan struct{}) *publisher {
 	return &publisher{
-		client: c, pods: pods, log: log, metrics: m,
+		client: c, pods: pods, log: log, metrics: m, closed: closed,
 		endpoints: map[types.NamespacedName]*publication{}, ended: map[holder.Key]ended{},
 	}
 }
@@ -94,11 +111,15 @@ func (p *publisher) start() (stop func()) {
 	return p.queue.ShutDown
 }
 
-// assigned has an assignment told of, in the background.
-func (p *publisher) assigned(a holder.Assignment) {
+// assigned has an assignment told of, in the background. The error says that it
+// was released meanwhile.
+func (p *publisher) assigned(a holder.Assignment) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.want(&a)
+	if p.want(&a) == nil {
+		return errReleased
+	}
+	return nil
 }
 
 // assignedNow has an assignment told of and waits for it. Where it cannot be
@@ -110,31 +131,49 @@ func (p *publisher) assignedNow(ctx context.Context, a holder.Assignment) error 
 		p.mu.Unlock()
 		return errReleased
 	}
-	if e.done == nil {
-		e.done = make(chan struct{})
+	if e.waiting == nil {
+		e.waiting = &waiting{done: make(chan struct{})}
 	}
-	done := e.done
+	w := e.waiting
+	w.count++
 	p.mu.Unlock()
+	var gaveUp error
 	select {
-	case <-done:
-		return nil
+	case <-w.done:
+	case <-p.closed:
+		gaveUp = errEnded
 	case <-ctx.Done():
+		gaveUp = ctx.Err()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e.want == &a {
-		delete(p.endpoints, endpointName(&a))
+	w.count--
+	switch {
+	case p.hasEnded(&a): // be it after it was told of
+		return errReleased
+	case e.waiting != w:
+		return w.err
 	}
-	return fmt.Errorf("SpiderEndpoint %s, which is to say this before the pod starts, is not written: %w", endpointName(&a), errors.Join(e.err, ctx.Err()))
+	err := fmt.Errorf("SpiderEndpoint %s, which is to say this before the pod starts, %w: %w", endpointName(&a), errUnpublished, errors.Join(e.err, gaveUp))
+	if w.count == 0 {
+		e.waiting = nil
+		p.leave(e, &a)
+	}
+	return err
 }
 
-// errReleased says that an assignment ended before it was told of.
-var errReleased = errors.New("it was released meanwhile")
+var (
+	// errReleased says that an assignment ended before it was told of.
+	errReleased = errors.New("it was released meanwhile")
+
+	// errUnpublished says that an assignment was not told of in time.
+	errUnpublished = errors.New("is not written")
+)
 
 // want notes what an endpoint should say, and queues it; nil where the
 // assignment has ended already. It is called with the lock held.
 func (p *publisher) want(a *holder.Assignment) *publication {
-	if last, ok := p.ended[a.Key]; ok && a.Sequence <= last.sequence {
+	if p.hasEnded(a) {
 		return nil
 	}
 	name := endpointName(a)
@@ -143,7 +182,10 @@ func (p *publisher) want(a *holder.Assignment) *publication {
 		e = &publication{}
 		p.endpoints[name] = e
 	}
-	e.want, e.parks, e.since, e.err = a, false, time.Now(), nil
+	if e.want != nil && e.want.Sequence != a.Sequence {
+		e.finish(errSuperseded)
+	}
+	e.want, e.parks, e.since, e.err = a, "", time.Now(), nil
 	p.queue.Forget(name)
 	p.queue.Add(name)
 	return e
@@ -160,14 +202,28 @@ func (p *publisher) released(a *holder.Assignment) {
 	switch {
 	case e == nil && a.Identity == "", e != nil && e.want != nil && e.want.Key != a.Key:
 		return
-	case e == nil: // it was given up, and may be written all the same
+	case e == nil: // another run may have written it
 		e = &publication{}
 		p.endpoints[name] = e
 	}
-	e.want, e.parks, e.since, e.err = nil, a.Identity != "", time.Now(), nil
+	e.finish(errReleased)
+	p.leave(e, a)
+}
+
+// leave has an endpoint deleted or parked that said what an assignment is, or was
+// to. It is called with the lock held.
+func (p *publisher) leave(e *publication, a *holder.Assignment) {
+	e.want, e.parks, e.since, e.err = nil, a.Identity, time.Now(), nil
 	e.told.pod = a.PodUID
+	name := endpointName(a)
 	p.queue.Forget(name)
 	p.queue.Add(name)
+}
+
+// hasEnded tells whether an assignment ended. It is called with the lock held.
+func (p *publisher) hasEnded(a *holder.Assignment) bool {
+	last, ok := p.ended[a.Key]
+	return ok && a.Sequence <= last.sequence
 }
 
 // end notes that an assignment ended: who was given it may be about to have it
@@ -199,7 +255,7 @@ func (p *publisher) remember(e *v2beta1.SpiderEndpoint) {
 	known := p.endpoints[name]
 	switch {
 	case known == nil:
-		p.endpoints[name] = &publication{told: versionOf(e), parks: e.Annotations[v1alpha1.AnnotationIdentity] != "", since: time.Now()}
+		p.endpoints[name] = &publication{told: versionOf(e), parks: e.Annotations[v1alpha1.AnnotationIdentity], since: time.Now()}
 		p.queue.Add(name)
 	case known.told.uid == "":
 		known.told = versionOf(e)

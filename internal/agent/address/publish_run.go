@@ -26,13 +26,16 @@ func (p *publisher) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// next does the next of what is queued; false once there is no more.
+// next does the next of what is queued; false once there is no more, or ctx ended.
 func (p *publisher) next(ctx context.Context) bool {
 	name, isShutDown := p.queue.Get()
 	if isShutDown {
 		return false
 	}
 	defer p.queue.Done(name)
+	if ctx.Err() != nil { // the next run does the rest
+		return false
+	}
 	p.mu.Lock()
 	e := p.endpoints[name]
 	if e == nil {
@@ -50,8 +53,8 @@ func (p *publisher) do(ctx context.Context, name types.NamespacedName, e publica
 	var told version
 	var err error
 	switch {
-	case e.want == nil && e.parks:
-		told, err = e.told, p.park(ctx, name, e.told)
+	case e.want == nil && e.parks != "":
+		told, err = version{isUnsure: true}, p.park(ctx, name, e.parks) // it may say something else from now on
 	case e.want == nil:
 		told, err = p.remove(ctx, name, e.told)
 	default:
@@ -60,7 +63,10 @@ func (p *publisher) do(ctx context.Context, name types.NamespacedName, e publica
 			p.queue.AddAfter(name, makerAgain)
 			return
 		}
-		told, err = p.write(ctx, newEndpoint(e.want, p.client.node, made), e.told, e.want.Identity != "", e.done != nil)
+		told, err = p.write(ctx, newEndpoint(e.want, p.client.node, made), e.told, e.want.Identity != "", e.waiting != nil)
+	}
+	if err != nil && ctx.Err() != nil { // no fault of the API server
+		return
 	}
 	p.settle(name, e.want, told, err)
 }
@@ -79,6 +85,8 @@ func (p *publisher) settle(name types.NamespacedName, want *holder.Assignment, t
 		return
 	}
 	if errors.Is(err, errSuperseded) {
+		e.finish(err)
+		p.queue.Forget(name)
 		delete(p.endpoints, name)
 		return
 	}
@@ -92,10 +100,7 @@ func (p *publisher) settle(name types.NamespacedName, want *holder.Assignment, t
 	if told != before {
 		p.metrics.publications.Observe(time.Since(e.since).Seconds())
 	}
-	if e.done != nil {
-		close(e.done)
-		e.done = nil
-	}
+	e.finish(nil)
 	e.since = time.Time{}
 	if want == nil {
 		delete(p.endpoints, name)

@@ -3,6 +3,7 @@ package address
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -25,7 +26,7 @@ func newTestPublisher(t *testing.T, api *apiServer, pods attribution.PodSource) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPublisher(c, pods, slog.New(slog.NewTextHandler(t.Output(), nil)), newMetrics())
+	p := newPublisher(c, pods, slog.New(slog.NewTextHandler(t.Output(), nil)), newMetrics(), nil)
 	stop := p.start()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -50,6 +51,14 @@ func given(pod, uid, address, identity string) holder.Assignment {
 	}
 }
 
+// mustTell has an assignment told of.
+func mustTell(t *testing.T, p *publisher, a holder.Assignment) {
+	t.Helper()
+	if err := p.assigned(a); err != nil {
+		t.Fatal(err)
+	}
+}
+
 const web0 = "StatefulSet/ai/web/0"
 
 // TestPublish wants endpoints to say whose they are, to go with their pods, and
@@ -60,7 +69,7 @@ func TestPublish(t *testing.T) {
 		api := newAPIServer()
 		p := newTestPublisher(t, api, nil)
 		plain, kept := given("a", "uid-a", "10.0.0.1/24", ""), given("web-0", "uid-w", "10.0.0.2/24", web0)
-		p.assigned(plain)
+		mustTell(t, p, plain)
 		if err := p.assignedNow(t.Context(), kept); err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +136,7 @@ func TestPublishOnTop(t *testing.T) {
 					api.set(podsPath+"/a", test.pod)
 				}
 				p := newTestPublisher(t, api, nil)
-				p.assigned(given("a", "uid-a", "10.0.0.1/24", ""))
+				mustTell(t, p, given("a", "uid-a", "10.0.0.1/24", ""))
 				time.Sleep(time.Second)
 				e := api.get(endpointOf("a"))
 				if got := field(e, "status", "current", "uid"); got != test.want {
@@ -150,19 +159,19 @@ func TestPublishLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		api := newAPIServer()
-		api.lose(http.MethodPost, endpointsPath, 1)
+		api.lose(http.MethodPost, endpointsPath)
 		p := newTestPublisher(t, api, nil)
 		a := given("a", "uid-a", "10.0.0.1/24", "")
-		p.assigned(a)
+		mustTell(t, p, a)
 		time.Sleep(10 * time.Millisecond) // before it is tried again
 		p.released(&a)
 		time.Sleep(time.Second)
 		if e := api.get(endpointOf("a")); e != nil {
 			t.Errorf("of a pod that is gone: %v", e)
 		}
-		api.lose(http.MethodDelete, endpointOf("b"), 1)
+		api.lose(http.MethodDelete, endpointOf("b"))
 		b := given("b", "uid-b", "10.0.0.1/24", "")
-		p.assigned(b)
+		mustTell(t, p, b)
 		time.Sleep(time.Second)
 		p.released(&b)
 		time.Sleep(time.Second)
@@ -180,7 +189,7 @@ func TestReleaseLeavesOthers(t *testing.T) {
 		api := newAPIServer()
 		p := newTestPublisher(t, api, nil)
 		a := given("a", "uid-a", "10.0.0.1/24", "")
-		p.assigned(a)
+		mustTell(t, p, a)
 		synctest.Wait()
 		api.change(endpointOf("a"), func(e object) { e["status"].(object)["current"].(object)["uid"] = "uid-2" })
 		p.released(&a)
@@ -189,8 +198,8 @@ func TestReleaseLeavesOthers(t *testing.T) {
 			t.Error("the endpoint of the newer pod is gone")
 		}
 		next := given("b", "uid-3", "10.0.0.2/24", "")
-		p.assigned(given("b", "uid-1", "10.0.0.1/24", ""))
-		p.assigned(next)
+		mustTell(t, p, given("b", "uid-1", "10.0.0.1/24", ""))
+		mustTell(t, p, next)
 		p.released(new(given("b", "uid-1", "10.0.0.1/24", "")))
 		time.Sleep(time.Second)
 		if uid := field(api.get(endpointOf("b")), "status", "current", "uid"); uid != "uid-3" {
@@ -208,14 +217,18 @@ func TestReleasedBefore(t *testing.T) {
 		p := newTestPublisher(t, api, nil)
 		early := given("a", "uid-a", "10.0.0.1/24", "")
 		p.released(&early)
-		p.assigned(early)
+		if err := p.assigned(early); !errors.Is(err, errReleased) {
+			t.Errorf("error %v, want %v", err, errReleased)
+		}
 		time.Sleep(time.Second)
 		if e := api.get(endpointOf("a")); e != nil {
 			t.Errorf("it says %s", textOf(e))
 		}
 		next := early
 		next.Sequence++
-		p.assigned(next)
+		if err := p.assigned(next); err != nil {
+			t.Errorf("error %v of the next assignment", err)
+		}
 		time.Sleep(time.Second)
 		if e := api.get(endpointOf("a")); e == nil {
 			t.Error("the next assignment of the same sandbox is not told of")
@@ -240,6 +253,33 @@ func TestParkAgain(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "" {
 			t.Errorf("it is of node %v, want none", node)
+		}
+	})
+}
+
+// TestParkLost wants the endpoint of a sandbox that is released and assigned the
+// same again to be written, though it was parked in between unnoticed.
+func TestParkLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		api := newAPIServer()
+		p := newTestPublisher(t, api, nil)
+		a := given("web-0", "uid-w", "10.0.0.2/24", web0)
+		if err := p.assignedNow(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		api.lose(http.MethodPut, endpointOf("web-0"))
+		p.released(&a)
+		synctest.Wait()
+		if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "" {
+			t.Fatalf("it is of node %v, want none", node)
+		}
+		a.Sequence++
+		if err := p.assignedNow(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "n1" {
+			t.Errorf("it is of node %v, want n1", node)
 		}
 	})
 }
@@ -272,7 +312,7 @@ func TestGivenUpAndWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		api := newAPIServer()
-		api.lose(http.MethodPost, endpointsPath, 1)
+		api.lose(http.MethodPost, endpointsPath)
 		p := newTestPublisher(t, api, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), publishAgain/2)
 		defer cancel()
@@ -280,8 +320,12 @@ func TestGivenUpAndWritten(t *testing.T) {
 		if err := p.assignedNow(ctx, a); err == nil {
 			t.Fatal("no error though the answer was lost")
 		}
-		if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "n1" {
-			t.Fatalf("it is of node %v, want n1", node)
+		if asked := api.count(http.MethodPost, endpointsPath); asked != 1 {
+			t.Fatalf("it was written %d times, want once", asked)
+		}
+		time.Sleep(time.Second)
+		if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "" {
+			t.Errorf("nobody waits for it, and it is of node %v, want none", node)
 		}
 		p.released(&a)
 		time.Sleep(time.Second)
@@ -316,6 +360,138 @@ func TestReleasedFirst(t *testing.T) {
 	}
 }
 
+// TestGivenUpAndParked wants the endpoint of an earlier pod to be parked though
+// the next one of its identity was given up meanwhile.
+func TestGivenUpAndParked(t *testing.T) {
+	t.Parallel()
+	for name, isReleased := range map[string]bool{"released": true, "not released": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				api := newAPIServer()
+				p := newTestPublisher(t, api, nil)
+				x, y := given("web-0", "uid-x", "10.0.0.2/24", web0), given("web-0", "uid-y", "10.0.0.2/24", web0)
+				y.Sequence = 2
+				if err := p.assignedNow(t.Context(), x); err != nil {
+					t.Fatal(err)
+				}
+				api.leave()
+				p.released(&x)
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				if err := p.assignedNow(ctx, y); err == nil {
+					t.Error("it was told of while the API server was away")
+				}
+				if isReleased {
+					p.released(&y)
+				}
+				api.comeBack()
+				time.Sleep(time.Hour)
+				if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "" {
+					t.Errorf("it is of node %v, want none", node)
+				}
+			})
+		})
+	}
+}
+
+// TestOneGivesUp wants an endpoint to be written as long as somebody waits for it,
+// and who waits for what another pod took over to be told.
+func TestOneGivesUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		api := newAPIServer()
+		p := newTestPublisher(t, api, nil)
+		api.leave()
+		a, next := given("web-0", "uid-a", "10.0.0.2/24", web0), given("web-0", "uid-b", "10.0.0.2/24", web0)
+		next.Sequence = 2
+		now := func(a holder.Assignment, d time.Duration) <-chan error {
+			answer := make(chan error, 1)
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), d)
+				defer cancel()
+				answer <- p.assignedNow(ctx, a)
+			}()
+			return answer
+		}
+		long := now(a, time.Hour)
+		if err := <-now(a, time.Second); !errors.Is(err, errUnpublished) {
+			t.Errorf("error %v, want %v", err, errUnpublished)
+		}
+		api.comeBack()
+		if err := <-long; err != nil {
+			t.Errorf("error %v of the one that waits", err)
+		}
+		if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "n1" {
+			t.Errorf("it is of node %v, want n1", node)
+		}
+		api.leave()
+		a.Sandbox = "second" // which is not told of yet
+		long = now(a, time.Hour)
+		synctest.Wait()
+		later := now(next, time.Hour)
+		if err := <-long; !errors.Is(err, errSuperseded) {
+			t.Errorf("error %v, want %v", err, errSuperseded)
+		}
+		api.comeBack()
+		if err := <-later; err != nil {
+			t.Errorf("error %v of the later pod", err)
+		}
+	})
+}
+
+// TestSuperseded wants nothing to be left of a name that another pod has, after
+// attempts that failed.
+func TestSuperseded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		api := newAPIServer()
+		api.set(endpointOf("a"), objectOf(newEndpoint(new(given("a", "uid-2", "10.0.0.9/24", "")), "n1", maker{"Pod", "a", "uid-2"})))
+		api.leave()
+		p := newTestPublisher(t, api, nil)
+		a := given("a", "uid-a", "10.0.0.1/24", "")
+		mustTell(t, p, a)
+		time.Sleep(5 * time.Second)
+		if n := p.queue.NumRequeues(a.Pod); n == 0 {
+			t.Error("no attempt failed")
+		}
+		api.comeBack()
+		time.Sleep(time.Minute)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if n := p.queue.NumRequeues(a.Pod); n != 0 || len(p.endpoints) != 0 {
+			t.Errorf("%d attempts and the publications %v are remembered, want none", n, p.endpoints)
+		}
+	})
+}
+
+// TestPublishEnds wants what is queued when the agent ends to be left to its next
+// run, and not to be counted as failed.
+func TestPublishEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, err := newClient(newAPIServer().config(), "n1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newMetrics()
+		p := newPublisher(c, nil, slog.New(slog.DiscardHandler), m, nil)
+		defer p.start()()
+		for i := range 100 {
+			name := fmt.Sprintf("pod-%d", i)
+			mustTell(t, p, given(name, "uid-"+name, "10.0.0.1/24", ""))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := p.run(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want %v", err, context.Canceled)
+		}
+		if text := textOfSeries(t, "publication_failures_total", m.publicationErrors); !strings.Contains(text, "failures_total 0\n") {
+			t.Errorf("counted is\n%s", text)
+		}
+	})
+}
+
 // podsKnown is what is known of pods, from a moment on.
 type podsKnown struct {
 	pod  *attribution.Pod
@@ -348,7 +524,7 @@ func TestMaker(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := newAPIServer()
 				p := newTestPublisher(t, api, podsKnown{known, time.Now().Add(test.after)})
-				p.assigned(given("a", "uid-a", "10.0.0.1/24", ""))
+				mustTell(t, p, given("a", "uid-a", "10.0.0.1/24", ""))
 				time.Sleep(10 * time.Second)
 				e := api.get(endpointOf("a"))
 				owners, _ := field(e, "metadata", "ownerReferences").([]any)

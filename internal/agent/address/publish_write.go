@@ -116,8 +116,9 @@ func (p *publisher) remove(ctx context.Context, name types.NamespacedName, told 
 }
 
 // park takes the node out of an endpoint that outlives its pod, so that the agent
-// of another node may write it.
-func (p *publisher) park(ctx context.Context, name types.NamespacedName, told version) error {
+// of another node may write it. Which pod it tells of does not matter: what this
+// node says of the identity, it says no more.
+func (p *publisher) park(ctx context.Context, name types.NamespacedName, identity string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestMost)
 	defer cancel()
 	there, err := p.client.endpoint(ctx, name.Namespace, name.Name)
@@ -126,7 +127,7 @@ func (p *publisher) park(ctx context.Context, name types.NamespacedName, told ve
 		return nil
 	case err != nil:
 		return err
-	case there.Status.Current.Node != p.client.node || types.UID(there.Status.Current.UID) != told.pod:
+	case there.Status.Current.Node != p.client.node || there.Annotations[v1alpha1.AnnotationIdentity] != identity:
 		return nil
 	}
 	there.Status.Current.Node = ""

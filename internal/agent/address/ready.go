@@ -11,6 +11,9 @@ import (
 // the API server is away is no reason while the journal is intact: pods are given
 // what the node has.
 func (s *Service) Ready() error {
+	if s.hasEnded() {
+		return errEnded
+	}
 	if !s.isOpen() {
 		return s.whyNotOpen()
 	}
@@ -66,7 +69,7 @@ func (s *Service) whyNotOpen() error {
 var errNotOpen = errors.New("the journal of addresses was not read yet")
 
 // AwaitReady waits until Ready returns nil. Its error is why it does not when
-// ctx ends.
+// ctx or Run ends.
 func (s *Service) AwaitReady(ctx context.Context) error {
 	if err := s.awaitOpen(ctx); err != nil {
 		return err
@@ -79,6 +82,8 @@ func (s *Service) AwaitReady(ctx context.Context) error {
 		}
 		select {
 		case <-changed:
+		case <-s.ended:
+			return errEnded
 		case <-ctx.Done():
 			return err
 		}
@@ -86,11 +91,13 @@ func (s *Service) AwaitReady(ctx context.Context) error {
 }
 
 // awaitOpen waits until the journal was read. Its error is why it was not when
-// ctx ends.
+// ctx or Run ends.
 func (s *Service) awaitOpen(ctx context.Context) error {
 	select {
 	case <-s.opened:
 		return nil
+	case <-s.ended:
+		return errEnded
 	case <-ctx.Done():
 		return s.Ready()
 	}

@@ -36,7 +36,7 @@ func (s *Service) Release(ctx context.Context, key holder.Key, sequence uint64, 
 func (s *Service) release(key holder.Key, sequence uint64, quarantine map[netip.Addr]string) error {
 	s.using.RLock()
 	defer s.using.RUnlock()
-	if s.isEnded {
+	if s.hasEnded() {
 		return errEnded
 	}
 	a, had, err := s.holder.Release(key, sequence, quarantine)

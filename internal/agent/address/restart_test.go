@@ -262,6 +262,63 @@ func TestOneAgent(t *testing.T) {
 	})
 }
 
+// TestEnd wants who waits for anything of an agent that ends to be told at once.
+func TestEnd(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		before func(*fixture)
+		wait   func(context.Context, *fixture, *running) error
+	}{
+		"for the journal": {func(f *fixture) { f.api.leave() }, func(ctx context.Context, _ *fixture, r *running) error {
+			return r.Release(ctx, holder.Key{PodUID: "uid-a"}, 0, nil)
+		}},
+		"until it is ready": {func(f *fixture) { f.look = syscall.EPERM }, func(ctx context.Context, _ *fixture, r *running) error {
+			return r.AwaitReady(ctx)
+		}},
+		"for addresses": {func(*fixture) {}, func(ctx context.Context, f *fixture, r *running) error {
+			_, err := r.Assign(ctx, f.pod("a", "rail1"))
+			return err
+		}},
+		"for the publication": {func(f *fixture) {
+			f.api.refuse(http.MethodPost, endpointsPath, http.StatusServiceUnavailable)
+		}, func(ctx context.Context, f *fixture, r *running) error {
+			request := f.pod("web-0", "rail0")
+			request.Identity = web0
+			_, err := r.Assign(ctx, request)
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(newController(2, 6, 0))
+				test.before(f)
+				r := f.start(t)
+				answer := make(chan error, 1)
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				go func() { answer <- test.wait(ctx, f, r) }()
+				time.Sleep(3 * time.Second)
+				r.kill()
+				synctest.Wait()
+				select {
+				case err := <-answer:
+					if !errors.Is(err, errEnded) {
+						t.Errorf("error %v, want %v", err, errEnded)
+					}
+				default:
+					t.Error("it waits though the agent has ended")
+					cancel()
+					<-answer
+				}
+				if err := r.Ready(); !errors.Is(err, errEnded) {
+					t.Errorf("it is not ready because of %v, want %v", err, errEnded)
+				}
+			})
+		})
+	}
+}
+
 // TestLease wants the lease to be made again where somebody deleted it, and an
 // address that is wanted back to be given back.
 func TestLease(t *testing.T) {

@@ -75,15 +75,7 @@ func (s *syncer) run(ctx context.Context, h *holder.Holder, api holder.API, log 
 
 // pause waits, and not any longer once somebody waits for addresses.
 func (s *syncer) pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.urgent:
-	case <-timer.C:
-	}
-	return nil
+	return sleepUntil(ctx, d, s.urgent)
 }
 
 // write writes the lease if it does not say what it should, again and again
