@@ -66,6 +66,6 @@ var wantNames = map[string]names{
 	},
 	"addressleases.railhead.io": {
 		versions: []string{"v1alpha1"}, scope: "Cluster", categories: []string{"railhead"}, status: true,
-		columns: []string{"POOLS .status.pools[*].pool", "REASON .status.reason", age},
+		columns: []string{"NODE-UID .spec.nodeUID", "REASON .status.reason", age},
 	},
 }

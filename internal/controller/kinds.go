@@ -2,9 +2,11 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -63,6 +65,19 @@ func lookFor(config *rest.Config) (lookup, error) {
 	}, nil
 }
 
+// faultOf is what is wrong with the API server, the same for the same fault:
+// without the path that was asked for first, and without our own port.
+func faultOf(err error) string {
+	text := err.Error()
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		text = request.Err.Error()
+		if at, err := url.Parse(request.URL); err == nil {
+			text = at.Host + ": " + text
+		}
+	}
+	return withoutPorts(text)
+}
+
 // withoutPorts leaves out where a connection came from, which would make the same
 // fault another text at every try: read tcp 10.0.0.1:41234->10.0.0.2:443.
 func withoutPorts(text string) string {
@@ -90,7 +105,7 @@ func awaitKinds(ctx context.Context, look lookup, health *health, log *slog.Logg
 		}
 		waiting := "custom resource definitions " + strings.Join(missing, ", ") + " (charts/railhead/crds has them)"
 		if err != nil {
-			waiting = "the API server: " + withoutPorts(err.Error())
+			waiting = "the API server: " + faultOf(err)
 		}
 		health.wait(waiting)
 		if waiting != said || time.Since(when) >= kindsReminder {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -67,7 +68,7 @@ func TestAwaitKinds(t *testing.T) {
 }
 
 // TestAwaitKindsSameFault wants one line of a fault that comes back, though each
-// connection has another port, and a reminder.
+// connection has another port and another path is asked for first, and a reminder.
 func TestAwaitKindsSameFault(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +79,7 @@ func TestAwaitKindsSameFault(t *testing.T) {
 				return nil, nil
 			}
 			port++
-			return nil, &url.Error{Op: "Get", URL: "https://10.0.0.2:443/apis", Err: &net.OpError{
+			return nil, &url.Error{Op: "Get", URL: fmt.Sprintf("https://10.0.0.2:443/apis/%d", port), Err: &net.OpError{
 				Op: "read", Net: "tcp", Err: syscall.ECONNRESET,
 				Source: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(port))),
 				Addr:   net.TCPAddrFromAddrPort(netip.MustParseAddrPort("10.0.0.2:443")),

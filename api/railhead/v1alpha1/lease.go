@@ -16,7 +16,7 @@ const AnnotationFenced = "railhead.io/fenced"
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=addressleases,scope=Cluster,categories=railhead
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="POOLS",type=string,JSONPath=".status.pools[*].pool"
+// +kubebuilder:printcolumn:name="NODE-UID",type=string,JSONPath=".spec.nodeUID"
 // +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=".status.reason"
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=".metadata.creationTimestamp"
 type AddressLease struct {
@@ -100,8 +100,8 @@ type Exact struct {
 // Pin is a pod that keeps its addresses over its lives.
 type Pin struct {
 	// identity is "StatefulSet/namespace/name/ordinal" or "VirtualMachine/namespace/name".
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=600
+	// +kubebuilder:validation:Pattern=`^(StatefulSet/[^/]+/[^/]+/(0|[1-9][0-9]*)|VirtualMachine/[^/]+/[^/]+)$`
 	Identity string `json:"identity"`
 	// wants is how many addresses of each pool it has. Addresses that it keeps in
 	// other pools are freed.

@@ -171,7 +171,7 @@ func TestLedgerDeletedByForce(t *testing.T) {
 			t.Errorf("before %+v\nafter %+v", before, after)
 		}
 		if diff := cmp.Diff([]string{
-			"Warning Rebuilding was deleted while its pool exists: it is made again from the leases, and gives nothing until all of them were written",
+			"Warning Rebuilding was deleted by force: it is made again from the leases, and gives nothing until all of them were written",
 			"Normal Rebuilt was made again after its loss, and gives addresses",
 		}, s.said()); diff != "" {
 			t.Error(diff)

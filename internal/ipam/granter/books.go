@@ -75,6 +75,9 @@ func (b *book) change() *ipam.Ledger {
 
 // set replaces what is known of a ledger.
 func (b *book) set(l *ipam.Ledger) {
+	if b.ledger == nil || b.ledger.Meta.UID != l.Meta.UID {
+		b.told = nil // who was told of an earlier ledger of the name may not know of this one
+	}
 	b.ledger, b.next, b.state, b.part = l, nil, known, l.Part
 	b.lost, b.remembered = false, nil
 	b.gives, b.nextGives = givesOf(l), nil

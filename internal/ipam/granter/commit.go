@@ -94,16 +94,19 @@ func (r *round) drop(ctx context.Context) {
 }
 
 // spent says whether the ledger of a pool that is gone is of no more use: it is
-// empty, or an administrator deleted it, and what is left in it is in quarantine
-// and no other pool's to take over.
+// empty, or an administrator deleted it, and what is left in it was in quarantine
+// then, is no pod's, and no other pool's to take over.
 func (r *round) spent(b *book) bool {
 	if b.ledger.Len() > 0 && b.ledger.Meta.DeletionTimestamp == nil {
 		return false
 	}
 	for run := range b.ledger.Runs() {
-		if run.Quarantine == nil {
+		if run.Quarantine == nil || run.Quarantine.Since.After(b.ledger.Meta.DeletionTimestamp.Time) {
 			return false
 		}
+	}
+	if len(ipam.Common(b.ledger.HeldList(), r.takenIn(b))) > 0 {
+		return false
 	}
 	for _, p := range r.pools {
 		if ipam.Overlap(b.ledger.HeldList(), p.Addresses.Ranges()) {

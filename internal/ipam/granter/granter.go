@@ -62,7 +62,8 @@ type View struct {
 	// Touched is ledgers that somebody else wrote or deleted since the last round,
 	// each with the name of its pool: they are read before they are used. Ledgers
 	// are the granter's own; it looks at none for what an administrator says on it,
-	// or for whether it is there, unless it is told to. Each is named once.
+	// or for whether it is there, unless it is told to. One that was named need not
+	// be named again: it is read until that succeeds.
 	Touched map[string]string
 	Now     time.Time
 }

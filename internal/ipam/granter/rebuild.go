@@ -19,10 +19,10 @@ func (r *round) rebuild(ctx context.Context) {
 		switch {
 		case b.state == known && b.rebuilding():
 			r.restoreTold(b)
-		case b.state == missing && p == nil:
+		case b.state == missing && p == nil && !b.remembersHolders() && !r.shownIn(b.pool, b.part):
 			delete(r.books, b.name)
 		case b.state == missing:
-			r.rebuildOne(b, p)
+			r.rebuildOne(b)
 		}
 	}
 	if len(r.now().rebuilding) > 0 {
@@ -58,9 +58,9 @@ func (r *round) findUnseen(ctx context.Context) {
 
 // rebuildOne makes a ledger of what is remembered of it and of what nodes were
 // told, under a new epoch.
-func (r *round) rebuildOne(b *book, p *pool) {
+func (r *round) rebuildOne(b *book) {
 	remembered := b.remembered
-	empty := ipam.NewLedger(b.name, p.Pool, b.part)
+	empty := ipam.NewLedger(b.name, r.poolOf(b), b.part)
 	empty.Epoch = r.lastEpoch(b.pool)
 	if remembered != nil {
 		empty.Epoch = max(empty.Epoch, remembered.Epoch)
@@ -70,20 +70,60 @@ func (r *round) rebuildOne(b *book, p *pool) {
 	l := b.change()
 	l.Meta.Annotations = map[string]string{v1alpha1.AnnotationRebuilding: "true"}
 	if remembered != nil {
-		for run := range remembered.Runs() {
-			r.restore(l, run.IPRange, run.Holder)
-		}
+		r.restoreRemembered(b, remembered)
 	}
 	r.restoreTold(b)
-	b.say(News{Warning: true, Reason: NewsRebuilding, Text: "was deleted while its pool exists: it is made again from the leases, and gives nothing until all of them were written"})
-	r.failed("ledger %s: was deleted while its pool exists: it is made again from the leases", b.name)
+	b.say(News{Warning: true, Reason: NewsRebuilding, Text: "was deleted by force: it is made again from the leases, and gives nothing until all of them were written"})
+	r.failed("ledger %s: was deleted by force: it is made again from the leases", b.name)
+}
+
+// poolOf is the pool of a ledger that was lost, of which there is nothing but
+// its name where it is gone: nodes have its addresses all the same.
+func (r *round) poolOf(b *book) ipam.Pool {
+	if p := r.pools[b.pool]; p != nil {
+		return p.Pool
+	}
+	gone := ipam.Pool{Name: b.pool}
+	if b.remembered != nil {
+		gone.UID = b.remembered.PoolUID
+	}
+	return gone
+}
+
+// remembersHolders says whether a ledger that was lost had more than quarantine.
+func (b *book) remembersHolders() bool {
+	if b.remembered != nil {
+		for run := range b.remembered.Runs() {
+			if run.Quarantine == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// restoreRemembered writes down what is remembered of a ledger. What a node was
+// told of since is newer: another leader may have written the ledger after us.
+func (r *round) restoreRemembered(b *book, remembered *ipam.Ledger) {
+	l := b.change()
+	for _, told := range r.toldOf(b) {
+		if told.epoch > remembered.Epoch {
+			r.restoreGrant(l, told)
+		}
+	}
+	newer := l.HeldList()
+	for run := range remembered.Runs() {
+		for _, addresses := range ipam.Without([]netipx.IPRange{run.IPRange}, newer) {
+			r.restore(l, addresses, run.Holder)
+		}
+	}
 }
 
 // restoreTold writes down what nodes were told of a part and its ledger lacks.
 func (r *round) restoreTold(b *book) {
 	for _, told := range r.toldOf(b) {
-		for _, addresses := range ipam.Without([]netipx.IPRange{told.IPRange}, b.now().HeldList()) {
-			r.restore(b.change(), addresses, ipam.Holder{Node: told.node, Identity: told.identity, Doubtful: told.doubtful})
+		if len(ipam.Without([]netipx.IPRange{told.IPRange}, b.now().HeldList())) > 0 {
+			r.restoreGrant(b.change(), told)
 		}
 		moving := func(run *ipam.Run) bool { // to the second node that was told of it
 			return told.identity != "" && run.Identity == told.identity && run.Node != "" && run.Target == "" && run.Node != told.node
@@ -96,6 +136,13 @@ func (r *round) restoreTold(b *book) {
 				return true
 			})
 		}
+	}
+}
+
+// restoreGrant writes down a grant, as far as nobody has its addresses.
+func (r *round) restoreGrant(l *ipam.Ledger, of told) {
+	for _, addresses := range ipam.Without([]netipx.IPRange{of.IPRange}, l.HeldList()) {
+		r.restore(l, addresses, ipam.Holder{Node: of.node, Identity: of.identity, Doubtful: of.doubtful})
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"go4.org/netipx"
+
 	"railhead/api/railhead/v1alpha1"
 	"railhead/internal/ipam"
 )
@@ -109,5 +112,70 @@ func TestSurplusOfAPin(t *testing.T) {
 	pin(1)
 	if got := w.runs("a"); len(got) != 1 || got[0] != "10.1.0.3 n1StatefulSet/x/db/0" {
 		t.Errorf("runs %v: want what the pin wants and no more", got)
+	}
+}
+
+// The pool of a ledger that was deleted by force is gone, and a node still has its
+// addresses: they are no other pool's, be the leader told of the deletion or not.
+func TestRebuildOfAPoolThatIsGone(t *testing.T) {
+	t.Parallel()
+	for name, touched := range map[string]map[string]string{"told": {"a": "a"}, "not told": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.g, w.behind = New(w.store, Options{ReserveMost: -1}), true
+			w.pool("a", "10.1.0.0/24", "10.1.0.1-10.1.0.4")
+			w.node("n1", 4, "a")
+			w.settle()
+			delete(w.pools, "a")
+			w.settle()
+			delete(w.ledgers, "a")
+			w.view = func(v *View) { v.Touched = touched }
+			_, _ = w.g.Round(t.Context(), w.look()) // it tells of the loss
+			w.view = nil
+			w.pool("b", "10.1.0.0/24", "10.1.0.1-10.1.0.6")
+			w.node("n2", 4, "b")
+			w.calm()
+			w.check()
+			if n := ipam.Count(w.holds("n1", "a")); n != 4 {
+				t.Errorf("n1 holds %d of what it had, want 4", n)
+			}
+			if n := ipam.Count(w.holds("n2", "b")); n != 2 {
+				t.Errorf("n2 holds %d, want the 2 that n1 has not", n)
+			}
+		})
+	}
+}
+
+// A leader that was paused remembers quarantine of which another one granted
+// since: what the node was told of is newer, and stays the node's.
+func TestRebuildByALeaderThatWasPaused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.g, w.behind = New(w.store, Options{ReserveMost: -1}), true
+	w.pool("a", "10.1.0.0/24", "10.1.0.1-10.1.0.6")
+	w.node("n1", 4, "a")
+	w.settle()
+	delete(w.nodes, "n1")
+	w.settle()
+	paused := w.g
+	w.g = New(w.store, Options{ReserveMost: -1})
+	w.annotate("a", "all")
+	w.node("n2", 2, "a")
+	w.settle()
+	had := w.holds("n2", "a")
+	delete(w.ledgers, "a")
+	w.view = func(v *View) { v.Touched = map[string]string{"a": "a"} }
+	_, _ = paused.Round(t.Context(), w.look())
+	w.calm()
+	w.annotate("a", "all")
+	w.node("n3", 4, "a")
+	w.calm()
+	w.check()
+	if diff := cmp.Diff(had.Ranges(), w.holds("n2", "a").Ranges(), cmp.Comparer(func(a, b netipx.IPRange) bool { return a == b })); diff != "" {
+		t.Errorf("what n2 has (-before +after): %s", diff)
+	}
+	if shared := ipam.Common(had.Ranges(), w.holds("n3", "a").Ranges()); len(shared) > 0 {
+		t.Errorf("n3 got %v, which n2 has", shared)
 	}
 }

@@ -28,8 +28,10 @@ func (r *round) release(b *book) {
 			was = append(was, run.IPRange)
 		}
 	}
+	was = ipam.Merged(was)
+	used := ipam.Common(was, r.takenIn(b))
 	var freed []netipx.IPRange
-	for _, addresses := range ipam.Common(named, ipam.Merged(was)) {
+	for _, addresses := range ipam.Without(ipam.Common(named, was), used) {
 		r.edit(b, addresses, func(run *ipam.Run) bool {
 			if run.Quarantine != nil {
 				freed = append(freed, run.IPRange)
@@ -44,7 +46,9 @@ func (r *round) release(b *book) {
 	}
 	switch {
 	case word != releaseAll:
-		problems = append(problems, b.unreleased(ipam.Without(named, freed))...)
+		problems = append(problems, b.unreleased(ipam.Without(named, freed), used)...)
+	case len(used) > 0:
+		problems = append(problems, b.unreleased(used, used)...)
 	case len(freed) == 0:
 		problems = append(problems, "nothing of this ledger is in quarantine")
 	}
@@ -75,8 +79,19 @@ func parseRelease(word string, part netipx.IPRange) (named []netipx.IPRange, pro
 	return set.Ranges(), problems
 }
 
-// unreleased is why addresses cannot be released, each reason once.
-func (b *book) unreleased(ranges []netipx.IPRange) []string {
+// takenIn is the addresses of a ledger's pool and part that pods have, as far as
+// SpiderEndpoints say.
+func (r *round) takenIn(b *book) []netipx.IPRange {
+	taken := r.takenOf(b.pool)
+	if taken == nil {
+		return nil
+	}
+	return ipam.Common(taken.Ranges(), []netipx.IPRange{b.part})
+}
+
+// unreleased is why addresses cannot be released, each reason once. Those used
+// are of what is in quarantine.
+func (b *book) unreleased(ranges, used []netipx.IPRange) []string {
 	var order []string
 	whose := map[string][]netipx.IPRange{}
 	add := func(why string, some ...netipx.IPRange) {
@@ -89,6 +104,8 @@ func (b *book) unreleased(ranges []netipx.IPRange) []string {
 		whose[why] = append(whose[why], some...)
 	}
 	part := []netipx.IPRange{b.part}
+	add("of a pod, as a SpiderEndpoint says", ipam.Common(ranges, used)...)
+	ranges = ipam.Without(ranges, used)
 	here := ipam.Common(ranges, part)
 	for _, addresses := range here {
 		for run := range b.now().Within(addresses) {

@@ -291,7 +291,7 @@ func TestForcedDeletionIsTold(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]News{
-		{Warning: true, Reason: NewsRebuilding, Text: "was deleted while its pool exists: it is made again from the leases, and gives nothing until all of them were written"},
+		{Warning: true, Reason: NewsRebuilding, Text: "was deleted by force: it is made again from the leases, and gives nothing until all of them were written"},
 		{Reason: NewsRebuilt, Text: "was made again after its loss, and gives addresses"},
 	}, w.news, toldTexts); diff != "" {
 		t.Error(diff)
@@ -372,5 +372,80 @@ func TestTwoLeadersRelease(t *testing.T) {
 				t.Errorf("n4 has %+v", n)
 			}
 		})
+	}
+}
+
+// What a SpiderEndpoint names is its pod's, whatever an administrator says: the
+// word leaves it in quarantine, and a ledger that was deleted keeps it.
+func TestReleaseLeavesWhatPodsHave(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"all", "10.1.0.1-10.1.0.4"} {
+		w := quarantined(t)
+		w.view = func(v *View) {
+			v.Taken = func(pool string) *netipx.IPSet {
+				if pool == "a" {
+					return setOf(t, "10.1.0.2")
+				}
+				return nil
+			}
+		}
+		w.annotate("a", word)
+		w.calm()
+		if diff := cmp.Diff([]string{"10.1.0.2 quarantine: node is gone", "10.1.0.5-10.1.0.7 n2", "10.1.0.8 " + vm}, w.runs("a")); diff != "" {
+			t.Errorf("%s: %s", word, diff)
+		}
+		if diff := cmp.Diff([]News{
+			{Reason: NewsReleased, Text: "released 3 addresses from quarantine: 10.1.0.1, 10.1.0.3-10.1.0.4"},
+			{Warning: true, Reason: NewsNotReleased, Text: "railhead.io/release: not released: 10.1.0.2 (of a pod, as a SpiderEndpoint says)"},
+		}, w.news, toldTexts); diff != "" {
+			t.Errorf("%s: %s", word, diff)
+		}
+	}
+}
+
+// A ledger was marked for deletion while its pool was there. What came into
+// quarantine after that stays when the pool goes.
+func TestDoomedLedgerKeepsLaterQuarantine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.g, w.behind = New(w.store, Options{ReserveMost: -1}), true
+	w.pool("a", "10.1.0.0/24", "10.1.0.1-10.1.0.4")
+	w.node("n1", 4, "a")
+	w.settle()
+	w.doom("a")
+	w.ledgers["a"].DeletionTimestamp = new(metav1.NewTime(w.look().Now.Add(-time.Hour)))
+	w.settle()
+	delete(w.nodes, "n1")
+	w.settle()
+	delete(w.pools, "a")
+	w.calm()
+	if diff := cmp.Diff([]string{"10.1.0.1-10.1.0.4 quarantine: node is gone"}, w.runs("a")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The word is on the ledger that has just taken quarantine over: what it frees
+// does not come back out of the ledger that it was in before.
+func TestReleaseAfterHandover(t *testing.T) {
+	t.Parallel()
+	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
+		old, heir := names[0], names[1]
+		w := newWorld(t)
+		w.g, w.behind = New(w.store, Options{ReserveMost: -1}), true
+		w.pool(old, "10.1.0.0/24", "10.1.0.1-10.1.0.4")
+		w.node("n1", 4, old)
+		w.settle()
+		delete(w.nodes, "n1")
+		w.settle()
+		delete(w.pools, old)
+		w.pool(heir, "10.1.0.0/24", "10.1.0.1-10.1.0.4")
+		if _, err := w.g.Round(t.Context(), w.look()); err != nil {
+			t.Fatal(err)
+		}
+		w.annotate(heir, "all")
+		w.calm()
+		if runs := w.runs(heir); len(runs) > 0 {
+			t.Errorf("%s took over from %s and has %v: want it released", heir, old, runs)
+		}
 	}
 }

@@ -34,7 +34,7 @@ func TestPinsOfNodesThatAreTaken(t *testing.T) {
 	}{
 		"fenced":           {false, func(w *world) { fence(w, "n1") }, "10.1.0.1 " + vm},
 		"gone":             {false, func(w *world) { gone(w, "n1") }, "10.1.0.1 " + vm + "?"},
-		"gone for good":    {false, func(w *world) { gone(w, "n1"); w.goneIdentity() }, "10.1.0.1 quarantine: node is gone"},
+		"gone for good":    {false, func(w *world) { gone(w, "n1"); w.goneIdentity() }, "10.1.0.1 quarantine: its identity is gone, and its last node may use it still"},
 		"source is fenced": {true, func(w *world) { fence(w, "n1") }, "10.1.0.1 n2" + vm},
 		"target is fenced": {true, func(w *world) { fence(w, "n2") }, "10.1.0.1 n1" + vm},
 		"both are gone":    {true, func(w *world) { gone(w, "n1"); gone(w, "n2") }, "10.1.0.1 " + vm + "?"},

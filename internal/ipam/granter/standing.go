@@ -24,6 +24,7 @@ const (
 	whyFenced   = "node is fenced"
 	whyGone     = "node is gone"
 	whyReplaced = "node was replaced"
+	whyParted   = "its identity is gone, and its last node may use it still"
 )
 
 // stand decides the standing of all leases' nodes.

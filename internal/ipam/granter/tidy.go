@@ -69,7 +69,8 @@ func (r *round) handOverTo(heir, b *book, ranges []netipx.IPRange, holder ipam.H
 	for _, addresses := range ipam.Common(ranges, heir.ledger.HeldList()) {
 		r.edit(b, addresses, func(run *ipam.Run) bool { return run.Quarantine == nil })
 	}
-	if fresh := ipam.Without(ranges, heir.now().HeldList()); len(fresh) > 0 {
+	// What was released in the heir by this round is not to come back.
+	if fresh := ipam.Without(ipam.Without(ranges, heir.ledger.HeldList()), heir.now().HeldList()); len(fresh) > 0 {
 		l := heir.change()
 		if err := l.GiveList(fresh, holder, l.Epoch); err != nil {
 			r.errs = append(r.errs, err)
@@ -94,7 +95,7 @@ func (r *round) tidyParked(b *book) {
 		for _, addresses := range ranges {
 			r.edit(b, addresses, func(run *ipam.Run) bool {
 				if run.Parked() && run.Doubtful { // its last node may run it still (R2c)
-					r.quarantine(b, run, whyGone, "")
+					r.quarantine(b, run, whyParted, "")
 				}
 				return !run.Parked()
 			})
