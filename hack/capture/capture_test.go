@@ -318,7 +318,7 @@ func TestNetlinkFields(t *testing.T) {
 	hidden := []string{
 		"RDMA.NodeGUID", "RDMA.SysImageGUID", "RDMA.Ports.SubnetPrefix", "RDMA.Unknown", "RDMA.Ports.Unknown",
 		"Links.Alias", "Links.Address", "Links.PermAddress", "Links.PhysSwitchID",
-		"Addresses.Prefix", "Addresses.Peer",
+		"Addresses.Prefix", "Addresses.Peer", "Addresses.Broadcast",
 		"IB.NodeGUID", "IB.SysImageGUID", "IB.Ports.GIDs.GID",
 	}
 	harmless := []string{
@@ -352,7 +352,7 @@ func TestNetlinkFields(t *testing.T) {
 // textFields finds the fields that can hold text or an address.
 func textFields(typ reflect.Type, name string, found map[string]bool) {
 	switch {
-	case typ == reflect.TypeFor[netip.Prefix](), typ.Kind() == reflect.String, typ == reflect.TypeFor[[]byte](), typ.Kind() == reflect.Interface:
+	case typ == reflect.TypeFor[netip.Prefix](), typ == reflect.TypeFor[netip.Addr](), typ.Kind() == reflect.String, typ == reflect.TypeFor[[]byte](), typ.Kind() == reflect.Interface:
 		found[name] = true
 	case typ.Kind() == reflect.Pointer, typ.Kind() == reflect.Slice, typ.Kind() == reflect.Map:
 		textFields(typ.Elem(), name, found)
@@ -360,6 +360,29 @@ func textFields(typ reflect.Type, name string, found map[string]bool) {
 		for field := range typ.Fields() {
 			textFields(field.Type, strings.TrimPrefix(name+"."+field.Name, "."), found)
 		}
+	}
+}
+
+// TestHideBroadcast wants the broadcast address of a subnet to be that of its
+// pseudonym, and any other to be hidden like an address.
+func TestHideBroadcast(t *testing.T) {
+	t.Parallel()
+	c := copier{addresses: testPseudonyms(t)}
+	prefix := netip.MustParsePrefix("10.20.30.40/24")
+	addresses := []rtnl.Address{
+		{Prefix: prefix, Broadcast: netip.MustParseAddr("10.20.30.255")},
+		{Prefix: prefix, Broadcast: netip.MustParseAddr("10.20.30.7")},
+		{Prefix: prefix},
+	}
+	c.hideAddresses(addresses)
+	hidden := c.addresses.prefix(prefix)
+	want := []rtnl.Address{
+		{Prefix: hidden, Broadcast: rtnl.SubnetBroadcast(hidden)},
+		{Prefix: hidden, Broadcast: c.addresses.ip(netip.MustParseAddr("10.20.30.7"))},
+		{Prefix: hidden},
+	}
+	if !slices.Equal(want, addresses) || addresses[1].Broadcast == netip.MustParseAddr("10.20.30.7") {
+		t.Errorf("got %+v, want %+v", addresses, want)
 	}
 }
 

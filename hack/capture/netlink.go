@@ -92,8 +92,15 @@ func (c *copier) hideAddresses(addresses []rtnl.Address) {
 	}
 	for i := range addresses {
 		a := &addresses[i]
+		before := a.Prefix
 		a.Prefix = c.addresses.prefix(a.Prefix)
 		a.Peer = c.addresses.prefix(a.Peer)
+		switch {
+		case a.Broadcast == rtnl.SubnetBroadcast(before):
+			a.Broadcast = rtnl.SubnetBroadcast(a.Prefix)
+		case a.Broadcast.IsValid():
+			a.Broadcast = c.addresses.ip(a.Broadcast)
+		}
 	}
 }
 
