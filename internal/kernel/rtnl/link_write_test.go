@@ -89,7 +89,7 @@ func TestLinkAddLive(t *testing.T) {
 						t.Errorf("parent of %+v is in namespace %v", got, got.ParentNetNS)
 					}
 					// What comes up in the background, or is of the kind.
-					got.Index, got.OperState, got.Running, got.ParentNetNS, got.MinMTU, got.MaxMTU = 0, "", false, nil, 0, 0
+					got.Index, got.OperState, got.Running, got.ParentNetNS, got.MinMTU, got.MaxMTU, got.PermAddress = 0, "", false, nil, 0, 0, ""
 					if diff := cmp.Diff(want, got); diff != "" {
 						t.Errorf("link (-want +got):\n%s", diff)
 					}
