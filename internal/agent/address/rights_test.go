@@ -74,7 +74,7 @@ func TestRights(t *testing.T) {
 		}
 		for right := range has {
 			_, resource, _ := strings.Cut(right, " ")
-			if slices.Contains([]string{"addressleases", "spiderendpoints", "nodes"}, resource) && !f.api.verbs[right] {
+			if slices.Contains([]string{"addressleases", "spiderendpoints"}, resource) && !f.api.verbs[right] {
 				t.Errorf("deploy/railhead-agent.yaml gives the right to %s, which the service does not need", right)
 			}
 		}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package cluster
+
+// isRace tells that the race detector, which takes memory too, is at work.
+const isRace = false
