@@ -1,0 +1,137 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"railhead/internal/kernel/rtnl"
+)
+
+// bringIn moves a device into the pod and sets it there. What was done of it
+// when that fails is taken back.
+func (w *work) bringIn(i *PlannedInterface) error {
+	set := rtnl.LinkSet{
+		Index: i.ParentIndex, NetNS: w.ns.FD(), Name: i.Name, MTU: i.MTU, Up: new(true),
+	}
+	if i.MAC != "" && !strings.EqualFold(i.MAC, i.Before.MAC) {
+		set.MAC = macOf(i.MAC)
+	}
+	if i.TxQueueLen != 0 {
+		set.TxQueueLen = &i.TxQueueLen
+	}
+	if err := errors.Join(w.a.node.Do(set)...); err != nil {
+		return errors.Join(err, w.bringBack(i))
+	}
+	l, err := w.pod.LinkByName(i.Name)
+	if err != nil {
+		return errors.Join(err, w.bringBack(i))
+	}
+	w.index[i.Name] = l.Index
+	return nil
+}
+
+// bringBack gives a device to the node again, from wherever it is. Of one that
+// is nowhere, there is nothing to be done.
+func (w *work) bringBack(i *PlannedInterface) error {
+	err := w.moveBack(i)
+	links, listed := w.a.node.Links()
+	if listed != nil {
+		return errors.Join(err, fmt.Errorf("links of the node: %w", listed))
+	}
+	n := slices.IndexFunc(links, i.isDevice)
+	if n < 0 {
+		return err
+	}
+	if i.Promisc != nil || i.AllMulti != nil {
+		err = errors.Join(err, w.a.home.Do(func() error { return setLinkFlags(links[n].Name, &i.Before.Promisc, &i.Before.AllMulti) }))
+	}
+	return errors.Join(err, w.a.restore(*i.Before, links[n]))
+}
+
+// moveBack moves a device out of the pod if it is there, with its old name if
+// that is free.
+func (w *work) moveBack(i *PlannedInterface) error {
+	if w.pod == nil {
+		return nil
+	}
+	links, err := w.pod.Links()
+	if err != nil {
+		return fmt.Errorf("links of the pod: %w", err)
+	}
+	n := slices.IndexFunc(links, func(l rtnl.Link) bool { return l.Group != Group && i.isDevice(l) })
+	if n < 0 {
+		return nil
+	}
+	index := links[n].Index
+	back := w.pod.Do(rtnl.LinkSet{Index: index, Up: new(false)}, rtnl.LinkSet{Index: index, NetNS: w.a.home.FD(), Name: i.Before.Name})
+	if errors.Is(errors.Join(back...), fs.ErrExist) {
+		// Better under any name than not at all: in the pod's namespace it would
+		// be the kernel that gives it one.
+		aside := fmt.Sprintf("dev%d", index)
+		back = append(back, w.pod.Do(rtnl.LinkSet{Index: index, NetNS: w.a.home.FD(), Name: aside})...)
+	}
+	return errors.Join(back...)
+}
+
+// isDevice says whether a link is the device that was moved: hardware by where it
+// is, others by name and MAC address. A kernel that takes it back from a
+// namespace that ended calls it as the pod did, or dev and a number.
+func (i *PlannedInterface) isDevice(l rtnl.Link) bool {
+	b := i.Before
+	switch {
+	case b.Device != "":
+		return l.ParentBus == b.Bus && l.ParentDev == b.Device && l.PhysPortName == b.Port
+	case b.PermMAC != "":
+		return l.PermAddress == b.PermMAC && l.Kind == ""
+	}
+	name := l.Name == b.Name || l.Name == i.Name || strings.HasPrefix(l.Name, "dev")
+	return name && (strings.EqualFold(l.Address, b.MAC) || i.MAC != "" && strings.EqualFold(l.Address, i.MAC))
+}
+
+// restore makes a link of the node again what it was.
+func (a *Attacher) restore(was Former, l rtnl.Link) error {
+	var requests []rtnl.Request
+	set := rtnl.LinkSet{Index: l.Index}
+	differs := false
+	if !strings.EqualFold(l.Address, was.MAC) {
+		set.MAC, differs = macOf(was.MAC), true
+	}
+	if l.MTU != was.MTU {
+		set.MTU, differs = was.MTU, true
+	}
+	if l.Name != was.Name {
+		set.Name, differs = was.Name, true
+	}
+	if l.TxQueueLen != was.TxQueueLen {
+		set.TxQueueLen, differs = &was.TxQueueLen, true
+	}
+	if differs && l.Up {
+		requests = append(requests, rtnl.LinkSet{Index: l.Index, Up: new(false)})
+	}
+	if differs {
+		requests = append(requests, set)
+	}
+	if was.Up && (differs || !l.Up) || !was.Up && l.Up {
+		requests = append(requests, rtnl.LinkSet{Index: l.Index, Up: &was.Up})
+	}
+	for _, address := range was.Addresses {
+		address.LinkIndex = l.Index
+		requests = append(requests, rtnl.AddressAdd{Address: address})
+	}
+	if was.Up {
+		for _, route := range was.Routes {
+			route.LinkIndex = l.Index
+			requests = append(requests, rtnl.RouteAdd{Route: route})
+		}
+	}
+	var errs []error
+	for _, err := range a.node.Do(requests...) {
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			errs = append(errs, fmt.Errorf("device %s: %w", was.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

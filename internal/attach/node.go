@@ -1,0 +1,136 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"railhead/internal/attach/routing"
+	"railhead/internal/kernel/rtnl"
+)
+
+// addOnNode leads the node to the pod's addresses. Rules come first, so that
+// undoing ends with them and sees whether others still need them.
+func (w *work) addOnNode(stage string) error {
+	host := w.plan.Routing.Host
+	if len(host.Routes)+len(host.Neighbours)+len(host.Rules) == 0 {
+		return nil
+	}
+	if w.host == 0 {
+		w.host = w.plan.Before.PeerIndex
+	}
+	w.a.rules.Lock()
+	defer w.a.rules.Unlock()
+	var actions []action
+	for _, rule := range host.Rules {
+		actions = append(actions, action{
+			owner: rule.Owner, onNode: true, mayExist: true,
+			do: rtnl.RuleAdd{Rule: ruleOf(rule, hostRuleProtocol)},
+			undoCall: func() error {
+				w.a.rules.Lock()
+				defer w.a.rules.Unlock()
+				return w.a.dropRules([]routing.Rule{rule})
+			},
+		})
+	}
+	for _, route := range host.Routes {
+		actions = append(actions, w.hostRoute(route))
+	}
+	for _, n := range host.Neighbours {
+		neighbour := neighbourOf(n, w.host)
+		actions = append(actions, action{owner: n.Owner, onNode: true, do: rtnl.NeighbourSet{Neighbour: neighbour}, undo: rtnl.NeighbourDelete{Neighbour: neighbour}})
+	}
+	return w.run(stage, actions)
+}
+
+// hostRoute leads to one address. What an earlier pod left in its place comes
+// back if that is undone.
+func (w *work) hostRoute(r routing.Route) action {
+	route := routeOf(r, w.host)
+	var replaced []rtnl.Route
+	return action{
+		owner: r.Owner, onNode: true,
+		call: func() error {
+			err := errors.Join(w.a.node.Do(rtnl.RouteAdd{Route: route})...)
+			if !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+			if replaced, err = w.a.routesTo(route); err != nil {
+				return err
+			}
+			return errors.Join(w.a.node.Do(rtnl.RouteAdd{Route: route, Replace: true})...)
+		},
+		undoCall: func() error {
+			requests := []rtnl.Request{rtnl.RouteDelete{Route: route}}
+			for _, before := range replaced {
+				requests = append(requests, rtnl.RouteAdd{Route: before})
+			}
+			return ignore(w.a.node.Do(requests...), fs.ErrNotExist)
+		},
+	}
+}
+
+// routesTo are the node's routes in the place of another.
+func (a *Attacher) routesTo(route rtnl.Route) ([]rtnl.Route, error) {
+	all, err := a.node.Routes()
+	if err != nil {
+		return nil, fmt.Errorf("routes of the node: %w", err)
+	}
+	return slices.DeleteFunc(all, func(r rtnl.Route) bool { return r.Table != route.Table || r.Dst != route.Dst }), nil
+}
+
+// undoOnNode takes away what leads the node to the pod. A link that has another
+// number than ours is a later pod's.
+func (w *work) undoOnNode() error {
+	host := w.plan.Routing.Host
+	if len(host.Routes)+len(host.Neighbours)+len(host.Rules) == 0 {
+		return nil
+	}
+	var requests []rtnl.Request
+	if v := w.plan.Routing.Veth; v != nil {
+		requests = append(requests, rtnl.LinkDelete{Name: v.HostName}) // and all with it
+	} else {
+		for _, route := range host.Routes {
+			requests = append(requests, rtnl.RouteDelete{Route: routeOf(route, w.plan.Before.PeerIndex)})
+		}
+		for _, n := range host.Neighbours {
+			requests = append(requests, rtnl.NeighbourDelete{Neighbour: neighbourOf(n, w.plan.Before.PeerIndex)})
+		}
+	}
+	w.a.rules.Lock()
+	defer w.a.rules.Unlock()
+	return errors.Join(ignore(w.a.node.Do(requests...), fs.ErrNotExist), w.a.dropRules(host.Rules))
+}
+
+// dropRules takes away those rules that lead to a table without routes: the last
+// pod has gone. Like ones of others stay.
+func (a *Attacher) dropRules(rules []routing.Rule) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	routes, err := a.node.Routes()
+	if err != nil {
+		return fmt.Errorf("routes of the node: %w", err)
+	}
+	var requests []rtnl.Request
+	for _, rule := range rules {
+		if !slices.ContainsFunc(routes, func(r rtnl.Route) bool {
+			return r.Table == int(rule.Table) && r.Dst.Addr().Is4() == (rule.Family == 4)
+		}) {
+			requests = append(requests, rtnl.RuleDelete{Rule: ruleOf(rule, hostRuleProtocol)})
+		}
+	}
+	return ignore(a.node.Do(requests...), fs.ErrNotExist)
+}
+
+// ignore joins errors but those that are one of some kinds.
+func ignore(errs []error, kinds ...error) error {
+	var rest []error
+	for _, err := range errs {
+		if !slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }) {
+			rest = append(rest, err)
+		}
+	}
+	return errors.Join(rest...)
+}

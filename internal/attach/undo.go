@@ -1,0 +1,146 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"railhead/internal/kernel/rtnl"
+)
+
+// Undo takes away what a Plan says, as much as there is of it: also of a Plan
+// that was applied in part, or by an earlier run of the agent, and when the
+// pod's namespace is gone. A namespace at the same path that is another is not
+// touched. It goes on after errors and may be called again.
+//
+// InUse says whether another pod stands on a shared link of the node; nil: none
+// does. A context that ends does not stop it: it waits for nobody but the
+// kernel, and half of it is worse than all.
+func (a *Attacher) Undo(_ context.Context, plan *Plan, inUse func(shared string) bool) error {
+	if plan.Version > Version {
+		return fmt.Errorf("plan of version %d: want at most %d: a later release made it", plan.Version, Version)
+	}
+	w, err := a.open(plan)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	defer w.close()
+	errs := []error{err}
+	if w.ns != nil {
+		errs = append(errs, w.undoPod())
+	}
+	for n := range plan.Interfaces {
+		if i := &plan.Interfaces[n]; i.Kind == HostDevice {
+			if err := w.bringBack(i); err != nil {
+				errs = append(errs, fmt.Errorf("interface %s: %w", i.Name, err))
+			}
+		}
+	}
+	errs = append(errs, w.undoOnNode())
+	for _, s := range slices.Backward(plan.Shared) {
+		errs = append(errs, a.drop(s, plan.ContainerID, inUse))
+	}
+	return errors.Join(errs...)
+}
+
+// undoPod takes the links away by their group, then what remains.
+func (w *work) undoPod() error {
+	links, err := w.pod.Links()
+	if err != nil {
+		return fmt.Errorf("links of the pod: %w", err)
+	}
+	there := map[int]bool{}
+	for _, l := range links {
+		there[l.Index] = true
+		if l.Group != Group && w.plan.brings(l.Name) {
+			w.index[l.Name] = l.Index // a device that was moved
+		}
+	}
+	requests := append([]rtnl.Request{rtnl.LinkDeleteGroup{Group: Group}}, w.leftovers(there)...)
+	errs := w.pod.Do(requests...)
+	if len(errs) > 0 && errors.Is(errs[0], rtnl.ErrNotSupported) {
+		errs[0] = w.deleteOneByOne(links)
+	}
+	return errors.Join(ignore(errs, fs.ErrNotExist, fs.ErrExist), w.undoSettings(there), w.undoMarks())
+}
+
+// deleteOneByOne is for a group in which hardware is too, which cannot be deleted.
+func (w *work) deleteOneByOne(links []rtnl.Link) error {
+	var requests []rtnl.Request
+	for _, l := range links {
+		if l.Group == Group && l.Kind != "" {
+			requests = append(requests, rtnl.LinkDelete{Index: l.Index})
+		}
+	}
+	return ignore(w.pod.Do(requests...), fs.ErrNotExist)
+}
+
+// leftovers are what deleted links do not take with them: rules, and what is on
+// other links as far as these are there.
+func (w *work) leftovers(there map[int]bool) []rtnl.Request {
+	r := w.plan.Routing
+	var requests []rtnl.Request
+	for _, rule := range r.Pod.Rules {
+		requests = append(requests, rtnl.RuleDelete{Rule: ruleOf(rule, podRuleProtocol)})
+	}
+	stays := func(dev string) bool { return !w.plan.makes(dev) && there[w.index[dev]] }
+	for _, route := range r.Pod.Routes {
+		if !route.Kernel && stays(route.Dev) {
+			requests = append(requests, rtnl.RouteDelete{Route: routeOf(route, w.index[route.Dev])})
+		}
+	}
+	slices.Reverse(requests) // routes that others are reached by come last
+	for _, n := range r.Pod.Neighbours {
+		if stays(n.Dev) {
+			requests = append(requests, rtnl.NeighbourDelete{Neighbour: neighbourOf(n, w.index[n.Dev])})
+		}
+	}
+	for _, route := range w.plan.Before.Routes {
+		if there[route.LinkIndex] {
+			requests = append(requests, rtnl.RouteAdd{Route: route})
+		}
+	}
+	for n := range w.plan.Interfaces {
+		i := &w.plan.Interfaces[n]
+		if _, undo, differs := i.changes(); differs && there[i.Index] {
+			requests = append(requests, undo)
+		}
+	}
+	return requests
+}
+
+// undoSettings gives settings and flags that stay the values from before.
+func (w *work) undoSettings(there map[int]bool) error {
+	var flagged []*PlannedInterface
+	for n := range w.plan.Interfaces {
+		if i := &w.plan.Interfaces[n]; i.Kind == Foreign && (i.Promisc != nil || i.AllMulti != nil) && there[i.Index] {
+			flagged = append(flagged, i)
+		}
+	}
+	if len(flagged)+len(w.plan.Before.Sysctls) == 0 {
+		return nil
+	}
+	return w.ns.Do(func() error {
+		var errs []error
+		for _, s := range w.plan.Before.Sysctls {
+			errs = append(errs, w.a.sysctls().write(s))
+		}
+		for _, i := range flagged {
+			errs = append(errs, setLinkFlags(i.Name, &i.Before.Promisc, &i.Before.AllMulti))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// undoMarks takes the table of marks away.
+func (w *work) undoMarks() error {
+	if w.plan.Routing.Marks == nil {
+		return nil
+	}
+	if err := w.a.unmark(w.ns.FD(), nftTable); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("marks: %w", err)
+	}
+	return nil
+}
