@@ -5,7 +5,7 @@ GOLANGCI := GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache $(GO) tool -modfile=too
 FUZZTIME ?= 20000x
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fmt generate check fuzz bench bench-ipam model-nightly test-api vm cluster cluster-down cluster-test demo demo-down
+.PHONY: help build test race lint fmt generate check fuzz bench bench-ipam bench-attach model-nightly test-api vm cluster cluster-down cluster-test demo demo-down
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench: ## what has a budget, beside its floor or peer: four minutes
 
 bench-ipam: ## addresses on a real API server, beside one map in one object: five minutes; fails where a budget is missed
 	RAILHEAD_API=1 RAILHEAD_BENCH=1 $(GO) test -v -count=1 -timeout 30m -run '^TestBudgets$$' ./test/ipambench
+
+bench-attach: ## pods with 8 rails, beside bare netlink calls and plugins of the CNI project, as root: five minutes; RUN=bare, plugins or pods for a part
+	RAILHEAD_BENCH=1 RAILHEAD_BENCH_RUN='$(RUN)' $(GO) test -v -count=1 -timeout 30m -run '^TestBudgets$$' ./test/attachbench
 
 model-nightly: ## the simulation of agents and controllers that give addresses, for an hour
 	RAILHEAD_MODEL_TIME=1h $(GO) test -timeout 90m -run TestModel ./internal/ipam/modeltest

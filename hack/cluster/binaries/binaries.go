@@ -20,7 +20,7 @@ type Family string
 
 // All families.
 const (
-	CNI        Family = "cni"        // bridge, host-local, loopback, macvlan, portmap
+	CNI        Family = "cni"        // bridge, host-local, macvlan, sbr and other plugins of the CNI project; cnitool
 	Etcd       Family = "etcd"       // etcd
 	Containerd Family = "containerd" // containerd, containerd-shim-runc-v2, ctr
 	Kubernetes Family = "kubernetes" // kube-*, kubelet, kubectl, and what shares most of its packages: coredns, helm

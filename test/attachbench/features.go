@@ -1,0 +1,77 @@
+package attachbench
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"railhead/internal/kernel/rtnl"
+)
+
+// kernel is what there is in a pod's namespace.
+type kernel struct {
+	links     []rtnl.Link
+	addresses []rtnl.Address
+	routes    []rtnl.Route
+	rules     []rtnl.Rule
+}
+
+func read(p *pod) (kernel, error) {
+	links, err1 := p.inside.Links()
+	addresses, err2 := p.inside.Addresses()
+	routes, err3 := p.inside.Routes()
+	rules, err4 := p.inside.Rules()
+	return kernel{links, addresses, routes, rules}, errors.Join(err1, err2, err3, err4)
+}
+
+// features are what a pod's rails can, whichever addresses they have and however
+// their tables are numbered: that is what has to be the same on both sides.
+func features(p *pod) ([]string, error) {
+	k, err := read(p)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for i := range rails {
+		for _, l := range k.links {
+			if l.Name != name(i) {
+				continue
+			}
+			all = append(all, fmt.Sprintf("%s: %s %s of mtu %d, up %t", l.Name, l.Kind, l.Mode, l.MTU, l.Up))
+			all = append(all, k.addressed(l)...)
+		}
+	}
+	return all, nil
+}
+
+// addressed are the features of a rail's address.
+func (k kernel) addressed(l rtnl.Link) []string {
+	var all []string
+	for _, a := range k.addresses {
+		if a.LinkIndex != l.Index || !a.Prefix.Addr().Is4() {
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s: address in %s", l.Name, a.Prefix.Masked()))
+		for _, r := range k.rules {
+			if !r.Src.IsValid() || r.Src.Addr() != a.Prefix.Addr() || !r.Src.IsSingleIP() {
+				continue
+			}
+			for _, way := range k.ways(r.Table, l.Index) {
+				all = append(all, l.Name+": from its address "+way)
+			}
+		}
+	}
+	return all
+}
+
+// ways are a table's routes over a link, without what else ours has there.
+func (k kernel) ways(table, link int) []string {
+	var all []string
+	for _, r := range k.routes {
+		if r.Table == table && r.LinkIndex == link && r.Dst.Addr().Is4() {
+			all = append(all, fmt.Sprintf("to %s by %s", r.Dst, r.Gateway))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
