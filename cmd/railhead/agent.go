@@ -34,6 +34,7 @@ type agentFlags struct {
 	stateDir   string
 	addresses  string
 	journalDir string
+	cni        cniFlags
 	metrics    metricsFlags
 	logLevel   slog.Level
 	logFormat  string
@@ -54,11 +55,12 @@ func agentCommand() *cobra.Command {
 	f := &agentFlags{}
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "Run the agent of a node: metrics of its RDMA devices, addresses of its pods",
+		Short: "Run the agent of a node: metrics of its RDMA devices, networks and addresses of its pods",
 		Long: `Run the agent of a node. It reads the node's RDMA devices in the background, finds
 out which pods and workloads they belong to, and serves what it has to Prometheus
 at /metrics. As root it sees into pods; with Kubernetes it knows their names, and
-keeps the node's share of the addresses of SpiderIPPools for them.
+keeps the node's share of the addresses of SpiderIPPools for them. With --cni it is
+also what the container runtime calls: it attaches pods to their networks.
 
 It runs as a DaemonSet, as a systemd service (deploy/railhead-agent.service), or
 on a simulated node: --simulate scenarios/healthy.yaml. A scenario with realNode:
@@ -104,6 +106,7 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.stateDir, "state-dir", "/run/railhead", "directory for what narrow counters have come to, so that a restart is not seen in them; empty to not keep it")
 	flags.StringVar(&f.addresses, "addresses", "auto", `"auto": give this node's pods their addresses where Kubernetes is asked and nothing is simulated; "on": also where RDMA is simulated on this node; "off": give none`)
 	flags.StringVar(&f.journalDir, "addresses-dir", "/var/lib/railhead/addresses", "directory for which pod has which address, on a disk that outlives the agent; no other agent may use it")
+	f.cni.add(cmd)
 	f.metrics.add(cmd)
 	flags.TextVar(&f.logLevel, "log.level", slog.LevelInfo, "debug, info, warn or error")
 	flags.StringVar(&f.logFormat, "log.format", "text", "text or json")

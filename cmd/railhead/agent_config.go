@@ -46,6 +46,8 @@ func (f *agentFlags) check(cmd *cobra.Command) error {
 		return errors.New("--addresses=on --kubernetes=off: addresses are granted over Kubernetes, want only one of them")
 	case f.addresses != "off" && !filepath.IsAbs(f.journalDir):
 		return fmt.Errorf("--addresses-dir %q: want an absolute path, or --addresses=off", f.journalDir)
+	case f.cni.check(f.addresses) != nil:
+		return f.cni.check(f.addresses)
 	case len(f.listen) == 0 || slices.Contains(f.listen, ""):
 		return errors.New(`--listen "": want host:port or :port`)
 	case f.simulate == "" && cmd.Flags().Changed("simulate"):
@@ -114,7 +116,10 @@ func (f *agentFlags) surround(config *agent.Config, logger *slog.Logger) error {
 	if config.Kubernetes, err = f.cluster(logger); err != nil {
 		return err
 	}
-	return f.giveAddresses(config)
+	if err := f.giveAddresses(config); err != nil {
+		return err
+	}
+	return f.serveCNI(config)
 }
 
 // giveAddresses says where the journal is if the agent is to give the pods of

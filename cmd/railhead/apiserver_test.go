@@ -42,6 +42,7 @@ var resources = map[string]string{
 	"ConfigMap":                   "/api/v1/configmaps",
 	"ReplicaSet":                  "/apis/apps/v1/replicasets",
 	"Job":                         "/apis/batch/v1/jobs",
+	"Event":                       "/api/v1/events",
 }
 
 // newAPIServer starts an API server with the objects of a file of

@@ -13,7 +13,7 @@ import (
 func explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain",
-		Short: "Explain which addresses a pod has, and why",
+		Short: "Explain how a pod is attached and which addresses it has, and why",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -24,16 +24,21 @@ func explainCommand() *cobra.Command {
 func explainPodCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pod NAMESPACE/NAME",
-		Short: "Explain which pools a pod may take addresses of, and what it was given",
+		Short: "Explain which pools a pod may take addresses of, what it was given, and how it is attached",
 		Long: `Explain the addresses of a pod: for each interface which pools were considered,
 in their order, who named them and why others were passed over; what the pod was
 given, by the lease of its node and which epoch of which ledger; or why nothing
 was given: the pod is on no node yet or on the node's network, has ended, has no
 network whose addresses are of pools, or its node is short of them or fenced.
 
+Of a pod that was attached it shows interfaces, routes, rules, what was asked on the
+wire before the pod started, and how long each step took, as the pod's annotations
+say; and of one that could not be attached why, by its last Event. On the node,
+railhead attachments knows more, and whether all is still so.
+
 The name is NAMESPACE/NAME, or NAME with -n or the namespace of the context. It
 needs to get the pod, its namespace, node, SpiderEndpoint, AddressLease, and the
-ReplicaSet or Job that made it, and to list configmaps, spiderippools,
+ReplicaSet or Job that made it, and to list events, configmaps, spiderippools,
 spiderreservedips, poolledgers and network-attachment-definitions. What may not
 be read is told on standard error, and the exit status is 0 all the same. It
 changes nothing.`,
@@ -55,7 +60,10 @@ changes nothing.`,
 		if err != nil {
 			return err
 		}
-		explained, errs := overview.Explain(objects)
+		var explained podExplanation
+		var errs []error
+		explained.Explanation, errs = overview.Explain(objects)
+		errs = append(errs, explained.attached(contextOf(cmd), reader, objects)...)
 		explained.Problems = texts(overview.Brief(append(objects.Problems, errs...)))
 		printTexts(cmd.ErrOrStderr(), explained.Problems)
 		if output.value != formatText {
@@ -81,11 +89,11 @@ func (f *clusterFlags) podName(text string) (namespace, name string, err error) 
 	return namespace, name, nil
 }
 
-func printExplanation(w io.Writer, e *overview.Explanation) error {
+func printExplanation(w io.Writer, e *podExplanation) error {
 	if err := printHead(w, e); err != nil {
 		return err
 	}
-	given, considered := explainedRows(e)
+	given, considered := explainedRows(&e.Explanation)
 	if len(given) > 0 {
 		if err := printSection(w, "addresses:", givenTable, given); err != nil {
 			return err
@@ -96,15 +104,19 @@ func printExplanation(w io.Writer, e *overview.Explanation) error {
 			return err
 		}
 	}
+	if err := e.printAttached(w); err != nil {
+		return err
+	}
 	var b strings.Builder
-	printLines(&b, "why it has no more:", whys(e))
-	printLines(&b, "notes:", e.Warnings)
+	printLines(&b, "why it could not be attached:", e.whyFailed())
+	printLines(&b, "why it has no more:", whys(&e.Explanation))
+	printLines(&b, "notes:", e.notes())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // printHead names the pod.
-func printHead(w io.Writer, e *overview.Explanation) error {
+func printHead(w io.Writer, e *podExplanation) error {
 	text := "pod " + e.FullName()
 	switch {
 	case e.Node == "" && e.Ended():
@@ -117,6 +129,7 @@ func printHead(w io.Writer, e *overview.Explanation) error {
 	if e.Identity != "" {
 		text += ", keeps its addresses as " + e.Identity
 	}
+	text += e.attachedWords()
 	var elsewhere []string
 	for i := range e.Interfaces {
 		if !e.Interfaces[i].Pools {

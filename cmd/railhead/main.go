@@ -1,6 +1,6 @@
 // Command railhead gives Kubernetes pods RDMA. The agent serves metrics of the
 // node it runs on; the verbs for administrators read and change nothing: devices,
-// check and top the node; pools, networks, addresses and explain the cluster;
+// check, attachments and top the node; pools, networks, addresses and explain the cluster;
 // validate files.
 package main
 
@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -40,7 +41,11 @@ func main() {
 
 // run executes one command line and returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
-	cmd := rootCommand()
+	return execute(rootCommand(), args, stdout, stderr)
+}
+
+// execute executes a command line of a command.
+func execute(cmd *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	cmd.SetArgs(append([]string{}, args...)) // nil would be the arguments of the process
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
@@ -70,7 +75,7 @@ func rootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetVersionTemplate("{{.Version}}\n")
-	cmd.AddCommand(agentCommand(), topCommand(startLocal), devicesCommand(), checkCommand(),
+	cmd.AddCommand(agentCommand(), topCommand(startLocal), devicesCommand(), checkCommand(), attachmentsCommand(runningKernel, time.Now),
 		poolsCommand(), networksCommand(), addressesCommand(), explainCommand(), validateCommand(), versionCommand())
 	return cmd
 }

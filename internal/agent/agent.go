@@ -34,6 +34,8 @@ type Config struct {
 	QPCounters   attribution.CounterPolicy // empty: attribution.CountersOff
 	QPSAtMost    int                       // see attribution.Options; 0: attribution.DefaultQPSAtMost, negative: never
 	AddressesDir string                    // of the journal of pods' addresses; empty, or without Kubernetes: pods are given none
+	CNI          *CNI                      // how the container runtime is served; nil: it is not
+	Namespace    string                    // of Railhead in Kubernetes, where its settings are; for CNI
 	// Exporter's Node, Snapshots, Attributor, Binder, Sources, Collectors, NodeName and Logger are filled in.
 	Exporter exporter.Config
 	NodeName string       // what Kubernetes calls the node
@@ -42,11 +44,12 @@ type Config struct {
 
 // Agent runs what a node needs. It is made by [New] and run once.
 type Agent struct {
-	reader    *inventory.Reader
-	watcher   *inventory.Watcher
-	exporter  *exporter.Exporter
-	addresses *address.Service              // nil: pods are given none
-	sources   []func(context.Context) error // what is asked in the background
+	reader     *inventory.Reader
+	watcher    *inventory.Watcher
+	exporter   *exporter.Exporter
+	addresses  *address.Service              // nil: pods are given none
+	networking *networking                   // nil: the container runtime is not served
+	sources    []func(context.Context) error // what is asked in the background
 }
 
 // New puts an agent together. It reads nothing before it is run, and needs no
@@ -67,6 +70,9 @@ func New(config Config) (*Agent, error) {
 		options.Pods, e.Sources = pods, map[string]func() error{"kubernetes": pods.Err}
 		a.sources = append(a.sources, pods.Run)
 		if err := a.giveAddresses(&config, pods); err != nil {
+			return nil, err
+		}
+		if err := a.serveRuntime(&config); err != nil {
 			return nil, err
 		}
 	}
@@ -90,6 +96,9 @@ func New(config Config) (*Agent, error) {
 	e.Attributor, e.Binder = attributor, binder
 	if a.addresses != nil {
 		e.Collectors = a.addresses.Collectors()
+	}
+	if a.networking != nil {
+		e.Collectors = append(e.Collectors, &a.networking.metrics)
 	}
 	if a.exporter, err = exporter.New(e); err != nil {
 		return nil, errors.Join(err, a.reader.Close())
@@ -128,7 +137,7 @@ func (a *Agent) Watcher() *inventory.Watcher { return a.watcher }
 // Run watches, asks and samples until ctx ends, or until one of these cannot go
 // on, and returns why.
 func (a *Agent) Run(ctx context.Context) error {
-	return errors.Join(a.run(ctx, a.exporter.Run), a.reader.Close())
+	return errors.Join(a.run(ctx, a.exporter.Run), a.clear(), a.reader.Close())
 }
 
 // Watch does what Run does, except that samples are taken only when the caller

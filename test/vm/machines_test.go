@@ -44,6 +44,15 @@ func boxSuites() []lab.Suite {
 	}
 }
 
+// attachSuites run those tests of pods' interfaces that need links which few kernels of containers have: ipvlan, VLANs
+// and bonds.
+func attachSuites() []lab.Suite {
+	return []lab.Suite{
+		{Packages: "railhead/internal/attach", Tests: named("TestSharedLinks", "TestKinds", "TestApplyErrors", "TestHostDevice", "TestCheck")},
+		{Packages: "railhead/internal/attach/probe", Tests: named("TestIPVLAN")},
+	}
+}
+
 // machines is the lab. A test of another package is run here by adding a suite with that package.
 func machines() []lab.Machine {
 	return []lab.Machine{
@@ -75,7 +84,7 @@ func machines() []lab.Machine {
 			// namespaces must do with as well as with v1.
 			Name: "stable", Kernel: stable,
 			Modules: []plan.Module{{Name: "ib_core", Params: []string{"netns_mode=1"}}, {Name: "ib_uverbs"}, {Name: "rdma_ucm"}},
-			Suites:  append(boxSuites(), lab.Suite{Packages: casesPackage, Tests: named("TestAny")}),
+			Suites:  append(append(boxSuites(), attachSuites()...), lab.Suite{Packages: casesPackage, Tests: named("TestAny")}),
 		},
 	}
 }

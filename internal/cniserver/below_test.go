@@ -1,0 +1,243 @@
+package cniserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	types100 "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/google/go-cmp/cmp"
+
+	"railhead/internal/cnicall"
+	"railhead/internal/cniserver/delegate"
+	"railhead/internal/kernel/kerneltest"
+	"railhead/internal/kernel/rtnl"
+)
+
+// belowRequest is a call of one plugin, as Multus and a main plugin make it.
+func (s *box) belowRequest(command, plugin, ifName, config string) cnicall.Request {
+	r := s.request(command)
+	r.Plugin, r.IfName, r.Config = plugin, ifName, json.RawMessage(config)
+	return r
+}
+
+func macvlanConfig(n int) string {
+	return fmt.Sprintf(`{"cniVersion":"0.3.1","name":"gpu%[1]d","type":"macvlan","master":%[2]q,"mode":"bridge","ipam":{"type":"spiderpool","default_ipv4_ippool":["gpu%[1]d"]}}`, n+1, rail(n))
+}
+
+// attachBelow does what Multus does for one rail: macvlan, its IPAM, coordinator.
+func (w *world) attachBelow(s *box, n int) {
+	w.t.Helper()
+	name := fmt.Sprintf("net%d", n+1)
+	w.must(w.node, rtnl.LinkAdd{Name: name, Kind: "macvlan", Mode: "bridge", Parent: 110 + n, NetNS: int(s.file.Fd()), Index: 20 + n, Up: true})
+	answer := w.server.Handle(w.t.Context(), s.belowRequest(cnicall.Add, pluginIPAM, name, macvlanConfig(n)))
+	if answer.Error != nil {
+		w.t.Fatal(answer.Error)
+	}
+	var result types100.Result
+	if err := json.Unmarshal(answer.Output, &result); err != nil || len(result.IPs) != 1 || result.CNIVersion != "0.3.1" {
+		w.t.Fatalf("IPAM answers %s: %v", answer.Output, err)
+	}
+	prefix, _ := prefixOf(result.IPs[0].Address)
+	w.must(s.client, rtnl.AddressAdd{Address: rtnl.Address{LinkIndex: 20 + n, Prefix: prefix}})
+	result.CNIVersion = "1.0.0"
+	result.Interfaces = []*types100.Interface{{Name: name, Mac: "02:00:00:00:00:01", Sandbox: s.path}}
+	result.IPs[0].Interface = new(0)
+	prev, err := json.Marshal(result)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	config := fmt.Sprintf(`{"cniVersion":"1.0.0","name":"gpu%d","type":"coordinator","prevResult":%s}`, n+1, prev)
+	if answer = w.server.Handle(w.t.Context(), s.belowRequest(cnicall.Add, pluginCoordinator, name, config)); answer.Error != nil {
+		w.t.Fatal(answer.Error)
+	}
+	if !strings.Contains(string(answer.Output), prefix.String()) {
+		w.t.Errorf("coordinator answers %s, want prevResult", answer.Output)
+	}
+}
+
+// TestBelow attaches eight rails one plugin after the other.
+func TestBelow(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "train")
+		before := w.snapshot(s)
+		if err := calico(delegate.Call{NetNS: s.path}, 1); err != nil {
+			t.Fatal(err)
+		}
+		for n := range rails {
+			w.attachBelow(s, n)
+		}
+		if w.addresses.next != 1 {
+			t.Errorf("%d assignments, want one for all interfaces", w.addresses.next)
+		}
+		w.checkRules(s, rails)
+		w.stop()
+		w.start() // nothing is lost
+		w.below(s, cnicall.Check, pluginCoordinator, "net3", `{"cniVersion":"1.0.0","name":"gpu3","type":"coordinator"}`)
+		w.below(s, cnicall.Check, pluginIPAM, "net3", macvlanConfig(2))
+		for n := rails - 1; n >= 0; n-- {
+			name := fmt.Sprintf("net%d", n+1)
+			w.below(s, cnicall.Del, pluginCoordinator, name, `{"cniVersion":"1.0.0","name":"gpu","type":"coordinator"}`)
+			w.below(s, cnicall.Del, pluginIPAM, name, macvlanConfig(n))
+			w.must(s.client, rtnl.LinkDelete{Name: name})
+			if held := w.addresses.held(); (held == 0) != (n == 0) {
+				t.Errorf("%d sandboxes have addresses after DEL of %s", held, name)
+			}
+		}
+		w.must(s.client, rtnl.LinkDelete{Name: "eth0"})
+		if diff := cmp.Diff(before, w.snapshot(s), comparable()...); diff != "" {
+			t.Errorf("left behind (-before +after):\n%s", diff)
+		}
+		w.checkNothingLeft()
+		w.below(s, cnicall.Del, pluginIPAM, "net1", macvlanConfig(0)) // again
+	})
+}
+
+// below makes a call that has to succeed.
+func (w *world) below(s *box, command, plugin, ifName, config string) {
+	w.t.Helper()
+	if answer := w.server.Handle(w.t.Context(), s.belowRequest(command, plugin, ifName, config)); answer.Error != nil {
+		w.t.Errorf("%s %s %s: %v", command, plugin, ifName, answer.Error)
+	}
+}
+
+// checkRules wants a table for each rail.
+func (w *world) checkRules(s *box, n int) {
+	w.t.Helper()
+	rules, err := s.client.Rules()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	tables := map[int]bool{}
+	for _, r := range rules {
+		tables[r.Table] = true
+	}
+	for i := range n {
+		if !tables[100+i] {
+			w.t.Errorf("no rule for table %d: %+v", 100+i, rules)
+		}
+	}
+}
+
+// TestBelowRefused is for what does not go.
+func TestBelowRefused(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "train")
+		for _, tt := range []struct {
+			plugin, ifName, config string
+			code                   uint
+			words                  string
+		}{
+			{"rdma", "net1", `{"type":"rdma"}`, cnicall.CodeConfig, "plugin rdma: this release does not attach it"},
+			{"sriov", "net1", `{"type":"sriov"}`, cnicall.CodeConfig, "plugin sriov"},
+			{"ifacer", "net1", `{"type":"ifacer"}`, cnicall.CodeConfig, "plugin ifacer"},
+			{pluginCoordinator, "net1", `{"cniVersion":"1.0.0","type":"coordinator"}`, cnicall.CodeConfig, "prevResult: missing"},
+			{pluginIPAM, "net1", strings.Replace(macvlanConfig(0), `["gpu1"]`, `["gone"]`, 1), cnicall.CodeConfig, "ai/train: interface net1"},
+		} {
+			answer := w.server.Handle(t.Context(), s.belowRequest(cnicall.Add, tt.plugin, tt.ifName, tt.config))
+			if answer.Error == nil || answer.Error.Code != tt.code || !strings.Contains(answer.Error.Msg, tt.words) {
+				t.Errorf("%s: %v, want %d %q", tt.plugin, answer.Error, tt.code, tt.words)
+			}
+			if tt.plugin != pluginIPAM && tt.plugin != pluginCoordinator {
+				w.below(s, cnicall.Del, tt.plugin, tt.ifName, tt.config)
+			}
+		}
+		w.checkNothingLeft()
+	})
+}
+
+// TestBelowConflict has an address that another host has go into quarantine.
+func TestBelowConflict(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "train")
+		w.addresses.doubtful = true
+		w.must(dialIn(t, int(w.fabric.Fd())), rtnl.AddressAdd{Address: rtnl.Address{LinkIndex: 210, Prefix: netip.MustParsePrefix("172.16.11.1/24")}})
+		w.must(w.node, rtnl.LinkAdd{Name: "net1", Kind: "macvlan", Mode: "bridge", Parent: 110, NetNS: int(s.file.Fd()), Index: 20, Up: true})
+		answer := w.server.Handle(t.Context(), s.belowRequest(cnicall.Add, pluginIPAM, "net1", macvlanConfig(0)))
+		if answer.Error == nil || !strings.Contains(answer.Error.Msg, "in use by") {
+			t.Errorf("%v, want a conflict", answer.Error)
+		}
+		if len(w.addresses.released) != 1 || !strings.Contains(w.addresses.released[0], "map[172.16.11.1:") {
+			t.Errorf("released %q, want 172.16.11.1 in quarantine", w.addresses.released)
+		}
+		w.checkNothingLeft()
+	})
+}
+
+// TestCalledBack has a plugin of another, which we run, ask us for addresses.
+func TestCalledBack(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		const ovs = `{"cniVersion":"0.3.1","name":"gpu2","type":"ovs","ipam":{"type":"spiderpool","default_ipv4_ippool":["gpu2"]}}`
+		w.cluster.nad("gpu2", ovs)
+		s := w.sandbox("box1", "train")
+		before := w.snapshot(s)
+		w.delegate.during = func(ctx context.Context, call string) error {
+			verb, kind, _ := strings.Cut(call, " ")
+			if kind != "ovs" {
+				return nil
+			}
+			answer := w.server.Handle(ctx, s.belowRequest(verb, pluginIPAM, "net2", ovs))
+			if answer.Error != nil {
+				return answer.Error
+			}
+			if verb == cnicall.Add {
+				var r types100.Result
+				if err := json.Unmarshal(answer.Output, &r); err != nil || r.IPs[0].Address.String() != "172.16.12.1/24" {
+					return fmt.Errorf("%s: %w", answer.Output, err)
+				}
+				return errors.Join(w.node.Do(rtnl.LinkAdd{Name: "net2", Kind: "macvlan", Mode: "bridge", Parent: 111, NetNS: int(s.file.Fd()), Index: 20, Up: true})...)
+			}
+			if verb == cnicall.Del {
+				return errors.Join(s.client.Do(rtnl.LinkDelete{Name: "net2"})...)
+			}
+			return nil
+		}
+		w.addresses.doubtful = true
+		w.ok(s, cnicall.Add)
+		if len(w.addresses.vouched) > 0 {
+			t.Error("an address was vouched for that nobody probed")
+		}
+		w.ok(s, cnicall.Check)
+		w.ok(s, cnicall.Del)
+		if diff := cmp.Diff(before, w.snapshot(s), comparable()...); diff != "" {
+			t.Errorf("left behind (-before +after):\n%s", diff)
+		}
+		w.checkNothingLeft()
+	})
+}
+
+// TestNoLongerBelow has Multus go while a pod of its runs: DEL comes to us as a
+// whole.
+func TestNoLongerBelow(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "train")
+		before := w.snapshot(s)
+		if err := calico(delegate.Call{NetNS: s.path}, 1); err != nil {
+			t.Fatal(err)
+		}
+		w.attachBelow(s, 0)
+		w.ok(s, cnicall.Del)
+		if want, got := []string{"DEL portmap eth0", "DEL calico eth0"}, w.delegate.asked(); !cmp.Equal(want, got) {
+			t.Errorf("plugins of others: %q, want %q", got, want)
+		}
+		w.must(s.client, rtnl.LinkDelete{Name: "net1"}) // goes with the namespace
+		if diff := cmp.Diff(before, w.snapshot(s), comparable()...); diff != "" {
+			t.Errorf("left behind (-before +after):\n%s", diff)
+		}
+		w.checkNothingLeft()
+	})
+}

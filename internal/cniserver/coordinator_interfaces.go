@@ -1,0 +1,120 @@
+package cniserver
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	types100 "github.com/containernetworking/cni/pkg/types/100"
+
+	"railhead/api/spiderpool/v2beta1"
+	"railhead/internal/attach"
+	"railhead/internal/attach/routing"
+	"railhead/internal/cnicall"
+	"railhead/internal/kernel/rtnl"
+	"railhead/internal/npwg"
+)
+
+// interfacesThere are those that the pod has now, the ones with a coordinator so
+// far with its options.
+func (s *Server) interfacesThere(a *attempt, before *attach.Plan, result *types100.Result) ([]attach.Interface, error) {
+	names, err := linksIn(a.ns.FD())
+	if err != nil {
+		return nil, err
+	}
+	config := s.config.Selection
+	config.Interface = "eth0"
+	selected, err := npwg.Networks(npwg.Pod{Namespace: a.pod.Namespace, Name: a.pod.Name, Annotations: a.pod.Annotations}, config)
+	if err != nil {
+		return nil, coded(cnicall.CodeConfig, err)
+	}
+	rails := railsOf(selected, names)
+	var list []attach.Interface
+	for _, name := range names {
+		rail, is := rails[name]
+		if !is {
+			continue
+		}
+		i := attach.Interface{Interface: routing.Interface{Name: name, Rail: max(rail, 0), IsDefaultNetwork: rail < 0, Foreign: true}}
+		if i.Coordinator, err = s.optionsOf(a, name); err != nil {
+			return nil, coded(cnicall.CodeConfig, err)
+		}
+		if before != nil {
+			for _, p := range before.Interfaces {
+				if p.Name == name {
+					i.Gateways = p.Gateways
+				}
+			}
+		}
+		if name == a.call.IfName {
+			i.Gateways = gatewaysIn(result)
+		}
+		list = append(list, i)
+	}
+	return list, nil
+}
+
+// railsOf numbers a pod's interfaces as its networks do, -1 for the default one;
+// those that another runtime added of itself go by the number in their name.
+func railsOf(selected []npwg.Selected, names []string) map[string]int {
+	rails := map[string]int{}
+	for i, one := range selected {
+		rails[one.Interface] = i - 1
+	}
+	for _, name := range names {
+		number, is := strings.CutPrefix(name, "net")
+		n, err := strconv.Atoi(number)
+		if _, known := rails[name]; !known && is && err == nil && n > 0 {
+			rails[name] = n - 1
+		}
+	}
+	return rails
+}
+
+// optionsOf are what an interface's coordinator says, nil where it has none.
+func (s *Server) optionsOf(a *attempt, name string) (*routing.Options, error) {
+	for _, n := range a.att.Networks {
+		if n.Interface != name || len(n.Delegated) == 0 {
+			continue
+		}
+		spec, status, err := s.config.Cluster.Coordinator()
+		if err != nil {
+			return nil, err
+		}
+		o, err := routing.Merge(routing.Sources{
+			Cluster: spec, Status: status, Element: n.Delegated[0].Config, DefaultRouteNIC: a.pod.Annotations[v2beta1.AnnotationDefaultRouteNIC],
+		})
+		return &o, err
+	}
+	return nil, nil //nolint:nilnil // it has none
+}
+
+// linksIn are the links of a namespace, in their order.
+func linksIn(fd int) ([]string, error) {
+	client, err := rtnl.Dial(&rtnl.Config{NetNS: fd})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = client.Close() }() // it is only asked
+	links, err := client.Links()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(links))
+	for i, l := range links {
+		names[i] = l.Name
+	}
+	return names, nil
+}
+
+// gatewaysIn are those of a result.
+func gatewaysIn(r *types100.Result) []netip.Addr {
+	var list []netip.Addr
+	for _, ip := range r.IPs {
+		if gw, ok := netip.AddrFromSlice(ip.Gateway); ok && !slices.Contains(list, gw.Unmap()) {
+			list = append(list, gw.Unmap())
+		}
+	}
+	return list
+}

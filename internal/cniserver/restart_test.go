@@ -1,0 +1,344 @@
+package cniserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"railhead/internal/attach/record"
+	"railhead/internal/cnicall"
+	"railhead/internal/kernel/kerneltest"
+	"railhead/internal/kernel/rtnl"
+)
+
+// found are the repairs of a server that has done all of them.
+func (w *world) found() []string {
+	w.t.Helper()
+	for _, att := range w.server.config.Records.All() {
+		unlock, err := w.server.sandboxes.lock(w.t.Context(), att.ContainerID)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		unlock()
+	}
+	var list []string
+	for _, r := range w.server.Repairs() {
+		list = append(list, fmt.Sprintf("%s %s: %s", r.Pod, r.Sandbox, r.What))
+		if r.Err != nil {
+			list[len(list)-1] += ": " + r.Err.Error()
+		}
+	}
+	return list
+}
+
+// again starts the agent again, with other records in between.
+func (w *world) again(change func(record.Attachment) record.Attachment) {
+	w.t.Helper()
+	w.stop()
+	for _, att := range w.server.config.Records.All() {
+		if _, err := w.server.config.Records.Put(change(att)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.start()
+}
+
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		change func(record.Attachment) record.Attachment
+		before func(w *world, s *box) // what happens while no agent runs
+		after  func(w *world, s *box)
+		want   string // what is found; "": nothing
+		left   bool   // the pod keeps all
+		other  bool   // nothing in the namespace is touched
+	}{
+		{name: "nothing happened", left: true},
+		{
+			name: "half attached", want: "ai/train box1: it was half attached when the agent ended",
+			change: func(a record.Attachment) record.Attachment { a.State, a.Answer = record.Attaching, nil; return a },
+		},
+		{
+			name: "half attached, and half of that is there", want: "ai/train box1: it was half attached when the agent ended",
+			change: func(a record.Attachment) record.Attachment { a.State, a.Answer = record.Attaching, nil; return a },
+			before: func(w *world, s *box) {
+				w.must(s.client, rtnl.LinkDelete{Name: "net3"}, rtnl.LinkDelete{Name: "net8"})
+			},
+		},
+		{
+			name: "half taken away", want: "ai/train box1: it was half taken away when the agent ended",
+			change: func(a record.Attachment) record.Attachment { a.State = record.Detaching; return a },
+		},
+		{
+			name: "another boot", want: "ai/train box1: the node was started again since it was attached",
+			change: func(a record.Attachment) record.Attachment { a.BootID = "older"; return a },
+			before: func(w *world, s *box) { // as the node's end takes all with it
+				w.must(s.client, rtnl.LinkDelete{Name: "eth0"}, rtnl.LinkDeleteGroup{Group: 0x5248})
+			},
+		},
+		{
+			name: "another namespace", other: true, want: "ai/train box1: its network namespace is another one now",
+			change: func(a record.Attachment) record.Attachment { a.ID.Ino++; a.Plan.ID.Ino++; return a },
+			before: func(w *world, s *box) {
+				w.must(s.client, rtnl.LinkDelete{Name: "eth0"}, rtnl.LinkDeleteGroup{Group: 0x5248})
+			},
+		},
+		{
+			name: "a link is gone", left: true, want: "ai/train box1: the kernel has other than what was attached; the pod runs, and nothing was changed: interface net3",
+			before: func(w *world, s *box) { w.must(s.client, rtnl.LinkDelete{Name: "net3"}) },
+		},
+		{
+			name: "a parent has another name", left: true, want: "ai/train box1: netdevs of the node have other names: enp13s0f0np0 below net3 is gpu3 now",
+			before: func(w *world, _ *box) { w.must(w.node, rtnl.LinkSet{Index: 112, Name: "gpu3"}) },
+			after:  func(w *world, _ *box) { w.must(w.node, rtnl.LinkSet{Index: 112, Name: rail(2)}) },
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			kerneltest.NetNS(t, func() {
+				w := newWorld(t)
+				s := w.sandbox("box1", "train")
+				before := w.snapshot(s)
+				w.ok(s, cnicall.Add)
+				w.stop()
+				if tt.before != nil {
+					tt.before(w, s)
+				}
+				if tt.change == nil {
+					tt.change = func(a record.Attachment) record.Attachment { return a }
+				}
+				w.again(tt.change)
+				if found := strings.Join(w.found(), "\n"); tt.want == "" && found != "" || !strings.HasPrefix(found, tt.want) {
+					t.Errorf("found %q, want %q", found, tt.want)
+				}
+				if tt.left {
+					if tt.want == "" {
+						w.ok(s, cnicall.Check)
+						w.ok(s, cnicall.Add)
+						if len(w.server.claimed) != 1 {
+							t.Errorf("claims %v, want those of the pod", w.server.claimed)
+						}
+					}
+					w.ok(s, cnicall.Del)
+				}
+				w.rest()
+				if tt.after != nil {
+					tt.after(w, s)
+				}
+				after := w.snapshot(s)
+				if tt.other {
+					delete(before, "pod")
+					delete(after, "pod")
+				}
+				if diff := cmp.Diff(before, after, comparable()...); diff != "" {
+					t.Errorf("left behind (-before +after):\n%s", diff)
+				}
+				w.checkNothingLeft()
+			})
+		})
+	}
+}
+
+// TestLostSandbox has a pod's new sandbox take the place of one that the runtime
+// lost, and leave one alone that lives.
+func TestLostSandbox(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		one, two, three := w.sandbox("box1", "train"), w.sandbox("box2", "train"), w.sandbox("box3", "train")
+		w.ok(one, cnicall.Add)
+		w.ok(two, cnicall.Add)
+		if n := w.addresses.held(); n != 2 {
+			t.Errorf("%d sandboxes have addresses, want both", n)
+		}
+		_ = one.client.Close()
+		_ = one.file.Close()
+		w.ok(three, cnicall.Add)
+		if found := w.found(); len(found) != 1 || !strings.Contains(found[0], "box1: the runtime lost it") {
+			t.Errorf("repairs %q", found)
+		}
+		w.ok(two, cnicall.Del)
+		w.ok(three, cnicall.Del)
+		w.ok(one, cnicall.Del)
+		w.checkNothingLeft()
+	})
+}
+
+// TestGC takes away what the runtime does not list.
+func TestGC(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		one, two := w.sandbox("box1", "train"), w.sandbox("box2", "plain")
+		before := w.snapshot(one)
+		w.ok(one, cnicall.Add)
+		w.ok(two, cnicall.Add)
+		w.delegate.asked()
+		r := one.request(cnicall.GC)
+		r.Config = json.RawMessage(strings.Replace(string(r.Config), `"type"`, `"cni.dev/valid-attachments":[{"containerID":"box2","ifname":"eth0"}],"type"`, 1))
+		if answer := w.server.Handle(t.Context(), r); answer.Error != nil {
+			t.Fatal(answer.Error)
+		}
+		if want, got := []string{"DEL portmap eth0", "DEL calico eth0", "GC calico ", "GC portmap "}, w.delegate.asked(); !cmp.Equal(want, got) {
+			t.Errorf("plugins of others: %q, want %q", got, want)
+		}
+		if all := w.server.config.Records.All(); len(all) != 1 || all[0].ContainerID != "box2" {
+			t.Errorf("records %+v, want box2's", all)
+		}
+		w.ok(two, cnicall.Del)
+		if diff := cmp.Diff(before, w.snapshot(one), comparable()...); diff != "" {
+			t.Errorf("left behind (-before +after):\n%s", diff)
+		}
+		w.checkNothingLeft()
+		w.refused(one, cnicall.GC, cnicall.CodeConfig, "cni.dev/valid-attachments")
+	})
+}
+
+// TestUnknownDel is for a sandbox that nobody recorded.
+func TestUnknownDel(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "train")
+		before := w.snapshot(s)
+		w.ok(s, cnicall.Add)
+		for _, att := range w.server.config.Records.All() {
+			if _, err := w.server.config.Records.Remove(att.ContainerID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.delegate.asked()
+		w.ok(s, cnicall.Del)
+		after := w.snapshot(s)
+		for _, all := range []map[string]any{before, after} {
+			for _, at := range all {
+				delete(at.(map[string]any), "rules") // a record would say which are ours
+			}
+		}
+		if diff := cmp.Diff(before, after, comparable()...); diff != "" {
+			t.Errorf("left behind (-before +after):\n%s", diff)
+		}
+		if want, got := []string{"DEL portmap eth0", "DEL calico eth0"}, w.delegate.asked(); !cmp.Equal(want, got) {
+			t.Errorf("plugins of others: %q, want %q", got, want)
+		}
+		s.path = "/proc/self/fd/4711"
+		w.ok(s, cnicall.Del)
+		s.path = ""
+		w.ok(s, cnicall.Del)
+	})
+}
+
+// TestDelFails has a plugin of another fail: all else is taken away, and the next
+// DEL does the rest.
+func TestDelFails(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "train")
+		before := w.snapshot(s)
+		w.ok(s, cnicall.Add)
+		w.delegate.fail = map[string]error{"DEL portmap": errors.New("busy")}
+		w.refused(s, cnicall.Del, cnicall.CodeInternal, "ai/train", "k8s-pod-network", "busy")
+		if diff := cmp.Diff(before, w.snapshot(s), comparable()...); diff != "" {
+			t.Errorf("left behind (-before +after):\n%s", diff)
+		}
+		if n := w.addresses.held(); n > 0 {
+			t.Error("the addresses are still held")
+		}
+		w.refused(s, cnicall.Check, cnicall.CodeContainer, "box1")
+		w.delegate.fail = nil
+		w.delegate.asked()
+		w.ok(s, cnicall.Del)
+		if want, got := []string{"DEL portmap eth0"}, w.delegate.asked(); !cmp.Equal(want, got) {
+			t.Errorf("plugins of others: %q, want %q", got, want)
+		}
+		w.checkNothingLeft()
+	})
+}
+
+// TestCheck finds what somebody changed.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "train")
+		w.refused(s, cnicall.Check, cnicall.CodeContainer, "box1")
+		w.ok(s, cnicall.Add)
+		w.must(s.client, rtnl.LinkDelete{Name: "net3"})
+		w.delegate.fail = map[string]error{"CHECK calico": errors.New("no cali1")}
+		w.refused(s, cnicall.Check, cnicall.CodeInternal, "ai/train", "net3", "no cali1")
+		w.ok(s, cnicall.Del)
+	})
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "plain")
+		w.ok(s, cnicall.Status)
+		w.delegate.missing = true
+		w.refused(s, cnicall.Status, cnicall.CodeUnavailable, "10-calico.conflist")
+		w.delegate.missing = false
+		w.addresses.notReady = errors.New("no journal")
+		w.refused(s, cnicall.Status, cnicall.CodeUnavailable, "addresses: no journal")
+		w.addresses.notReady = nil
+		w.cluster.setReady(errors.New("pods were never read"))
+		w.refused(s, cnicall.Status, cnicall.CodeUnavailable, "cluster: pods were never read")
+		w.cluster.setReady(nil)
+		w.disk.fill(syscall.ENOSPC)
+		w.ok(s, cnicall.Add) // the default network alone needs no record
+		w.refused(s, cnicall.Status, cnicall.CodeUnavailable, "records of attachments", "no space left")
+		w.ok(s, cnicall.Del)
+		w.disk.fill(nil)
+		w.ok(s, cnicall.Status)
+		w.checkNothingLeft()
+		w.delegate.fail = map[string]error{"STATUS calico": errTheirs()}
+		w.refused(s, cnicall.Status, 57, "k8s-pod-network", "no route")
+	})
+}
+
+// TestPatches has the API server refuse a while; then one patch is sent, the latest,
+// and none to a pod that is gone. What an agent did not send, its next run does.
+func TestPatches(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "train")
+		w.cluster.patchErr = []error{apierrors.NewServiceUnavailable("away"), apierrors.NewServiceUnavailable("away")}
+		w.ok(s, cnicall.Add)
+		var got []string
+		for range 3 {
+			got = append(got, <-w.cluster.patched)
+		}
+		if want := []string{"ai/train failed", "ai/train failed", "ai/train"}; !slices.Equal(want, got) {
+			t.Errorf("patches %q, want %q", got, want)
+		}
+		w.checkPatch("ai/train", 9)
+		w.stop()
+		w.cluster.patches = map[string][]string{}
+		w.start()
+		if key := <-w.cluster.patched; key != "ai/train" {
+			t.Errorf("patched %s after the restart", key)
+		}
+		w.checkPatch("ai/train", 9)
+		w.ok(s, cnicall.Del)
+
+		w.cluster.patchErr = []error{notFound("pods", "train")}
+		w.ok(s, cnicall.Add)
+		<-w.cluster.patched
+		w.ok(s, cnicall.Del)
+		w.stop()
+		if len(w.server.publisher.queue) > 0 {
+			t.Errorf("queue %v, want nothing for a pod that is gone", w.server.publisher.queue)
+		}
+	})
+}

@@ -1,0 +1,171 @@
+package cniserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+
+	types100 "github.com/containernetworking/cni/pkg/types/100"
+	"k8s.io/apimachinery/pkg/types"
+
+	"railhead/internal/attach"
+	"railhead/internal/attach/record"
+	"railhead/internal/cniserver/delegate"
+	"railhead/internal/ipam/holder"
+	"railhead/internal/kernel/rtnl"
+	"railhead/internal/npwg"
+)
+
+// takeAway takes away all that an attachment has, in the reverse of the order in
+// which it came, and goes on after errors. It needs the record and the kernel
+// alone. What it could not take stays in the record, for the next time.
+//
+// Addresses are free again once no interface has them.
+func (s *Server) takeAway(ctx context.Context, c call, att record.Attachment, quarantine map[netip.Addr]string) error {
+	if att.Newer != 0 {
+		return fmt.Errorf("the record of sandbox %s is of a later release (%d): start that release to take it away", att.ContainerID, att.Newer)
+	}
+	s.unclaim(att.ContainerID)
+	s.publisher.drop(att.ContainerID)
+	lives := s.lives(att)
+	if !lives {
+		c.NetNS = ""
+	}
+	att.State = record.Detaching
+	if _, err := s.config.Records.Put(att); err != nil {
+		s.log.Debug("that an attachment is being taken away is not recorded", "sandbox", att.ContainerID, "error", err)
+	}
+	errs := []error{s.delForeign(ctx, c, &att, true)}
+	undone := s.undo(ctx, att)
+	errs = append(errs, undone, s.delForeign(ctx, c, &att, false))
+	if undone == nil || !lives {
+		errs = append(errs, s.release(ctx, att, quarantine))
+	}
+	s.removeDeviceInfo(att)
+	if err := errors.Join(errs...); err != nil {
+		if _, bad := s.config.Records.Put(att); bad != nil {
+			s.log.Debug("what is left of an attachment is not recorded", "sandbox", att.ContainerID, "error", bad)
+		}
+		return err
+	}
+	// It need not be on the disk: what a crash brings back is taken away again.
+	if _, err := s.config.Records.Remove(att.ContainerID); err != nil {
+		s.log.Warn("that an attachment is gone is not on the disk yet", "sandbox", att.ContainerID, "error", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pods, att.ContainerID)
+	return nil
+}
+
+// undo takes away what we made.
+func (s *Server) undo(ctx context.Context, att record.Attachment) error {
+	if att.Plan == nil {
+		return nil
+	}
+	var others []record.Attachment
+	if len(att.Plan.Shared) > 0 {
+		others = s.config.Records.All()
+	}
+	inUse := func(shared string) bool {
+		return slices.ContainsFunc(others, func(o record.Attachment) bool {
+			return o.ContainerID != att.ContainerID && o.BootID == s.config.BootID && o.Plan != nil && standsOn(o.Plan, shared)
+		})
+	}
+	return s.config.Attacher.Undo(ctx, att.Plan, inUse)
+}
+
+// standsOn says whether a plan has a shared link.
+func standsOn(p *attach.Plan, shared string) bool {
+	return slices.ContainsFunc(p.Shared, func(l attach.SharedLink) bool { return l.Name == shared })
+}
+
+// release gives an attachment's addresses back.
+func (s *Server) release(ctx context.Context, att record.Attachment, quarantine map[netip.Addr]string) error {
+	if att.Key.PodUID == "" {
+		return nil
+	}
+	return s.config.Addresses.Release(ctx, holder.Key{PodUID: types.UID(att.Key.PodUID), Sandbox: att.Key.Sandbox}, att.Sequence, quarantine)
+}
+
+// delForeign runs DEL of others' plugins, the last first: those behind interfaces
+// of ours, or all the rest. Those that are done leave the record.
+func (s *Server) delForeign(ctx context.Context, c call, att *record.Attachment, behind bool) error {
+	var errs []error
+	for i := range slices.Backward(att.Networks) {
+		n := &att.Networks[i]
+		ours := isOurs(att.Plan, n.Interface)
+		result, err := last(*n)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		for d, one := range slices.Backward(n.Delegated) {
+			if one.Chain == atCoordinator || behind != (ours && one.Chain != atIPAM) {
+				continue
+			}
+			if err := s.delOne(ctx, c, one, result); err != nil {
+				errs = append(errs, fmt.Errorf("network %s, interface %s: %w", n.Name, n.Interface, err))
+				continue
+			}
+			n.Delegated = slices.Delete(n.Delegated, d, d+1)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// delOne runs DEL of one plugin.
+func (s *Server) delOne(ctx context.Context, c call, d record.Delegate, result *types100.Result) error {
+	config := d.Config
+	if d.Chain != atIPAM {
+		var err error
+		if config, err = withResult(config, result); err != nil {
+			return err
+		}
+	}
+	err := s.config.Delegate.Del(ctx, c.delegated(d.Type, d.IfName, config))
+	if errors.Is(err, delegate.ErrNotThere) && c.NetNS == "" {
+		s.log.Warn("a plugin that attached a pod is not there any more; nor is the pod's network namespace", "plugin", d.Type, "sandbox", c.ContainerID, "error", err)
+		return nil
+	}
+	return err
+}
+
+// isOurs says whether a plan makes an interface.
+func isOurs(p *attach.Plan, name string) bool {
+	return p != nil && slices.ContainsFunc(p.Interfaces, func(i attach.PlannedInterface) bool { return i.Name == name && i.Kind != attach.Foreign })
+}
+
+// removeDeviceInfo removes what plugins wrote of devices.
+func (s *Server) removeDeviceInfo(att record.Attachment) {
+	if s.config.DeviceInfo == "" {
+		return
+	}
+	for _, n := range att.Networks {
+		path := filepath.Join(s.config.DeviceInfo, npwg.NetworkDeviceFile(att.ContainerID, n.Interface))
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			s.log.Warn("device information of an interface that is gone cannot be removed", "path", path, "error", err)
+		}
+	}
+}
+
+// sweep removes links of our group from a namespace that no record is of.
+func sweep(path string) error {
+	client, err := dial(path)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	defer func() { _ = client.Close() }() // it is only asked
+	for _, err := range client.Do(rtnl.LinkDeleteGroup{Group: attach.Group}) {
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("links of ours in %s: %w", path, err)
+		}
+	}
+	return nil
+}

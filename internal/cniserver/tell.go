@@ -1,0 +1,131 @@
+package cniserver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"railhead/internal/attach/record"
+	"railhead/internal/npwg"
+)
+
+// Reasons of Events.
+const (
+	ReasonFailed   = "RailheadAttachFailed"
+	ReasonConflict = "RailheadAddressConflict"
+)
+
+// eventMost is how long an Event may take.
+const eventMost = 10 * time.Second
+
+// tell says why a pod was not attached: to the log, and to the pod by one Event
+// of the same text. What a DEL ended is nobody's failure.
+func (s *Server) tell(ctx context.Context, a *attempt, err error) {
+	if errors.Is(err, errInterrupted) {
+		s.log.Info("attaching a pod was ended by DEL", "pod", a.podName(), "sandbox", a.call.ContainerID)
+		return
+	}
+	s.log.Warn("a pod was not attached", "pod", a.podName(), "sandbox", a.call.ContainerID, "error", err)
+	if a.pod != nil {
+		s.event(ctx, a.pod, ReasonFailed, err.Error())
+	}
+}
+
+// event makes an Event in the background, once: who looks at the pod later sees
+// the next attempt's.
+func (s *Server) event(ctx context.Context, pod *metav1.PartialObjectMetadata, reason, text string) {
+	s.background.run(func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), eventMost)
+		defer stop()
+		if err := s.config.Cluster.Event(ctx, pod, reason, text); err != nil {
+			s.log.Warn("an Event about a pod cannot be made", "pod", pod.Namespace+"/"+pod.Name, "reason", reason, "error", err)
+		}
+	})
+}
+
+// podOf is the pod of a record, as far as Events need it.
+func podOf(att record.Attachment) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: att.Namespace, Name: att.Name, UID: types.UID(att.PodUID),
+	}}
+}
+
+// attached does what follows the answer: neighbours, watchers and the API server
+// are told.
+func (s *Server) attached(ctx context.Context, a *attempt) {
+	s.metrics.steps.WithLabelValues("attach").Observe(a.att.Report.Took.Seconds())
+	s.log.Info("a pod is attached", "pod", a.podName(), "sandbox", a.call.ContainerID, "networks", len(a.att.Networks), "took", a.att.Report.Took)
+	if a.vouches() {
+		s.config.Addresses.Vouch(a.key())
+	}
+	s.claim(a.att)
+	if hasOwn(a.pod) {
+		s.publish(a.att) // of all others the API server knows as much
+	}
+	if len(a.targets) == 0 {
+		return
+	}
+	ns := a.ns
+	a.ns = nil // it is closed behind the announcements
+	s.background.run(func() {
+		defer func() { _ = ns.Close() }() // it is only asked
+		within, stop := context.WithTimeout(context.WithoutCancel(ctx), eventMost)
+		defer stop()
+		if err := s.prober.Announce(within, ns.FD(), a.targets); err != nil {
+			s.log.Debug("neighbours were not told of a pod's addresses", "pod", a.podName(), "error", err)
+		}
+	})
+}
+
+// copyDeviceInfo puts what a device plugin says of a device to what the network
+// has, where status and other plugins look for it.
+func (s *Server) copyDeviceInfo(a *attempt) {
+	if s.config.DeviceInfo == "" {
+		return
+	}
+	for _, n := range a.list {
+		if n.device == "" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(s.config.DeviceInfo, npwg.PluginDeviceFile(n.chain.Resource, n.device)))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		path := filepath.Join(s.config.DeviceInfo, npwg.NetworkDeviceFile(a.call.ContainerID, n.selected.Interface))
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o755) //nolint:gosec // plugins of others read it
+		}
+		if err == nil {
+			err = os.WriteFile(path, text, 0o644) //nolint:gosec // plugins of others read it
+		}
+		if err != nil {
+			a.att.Report.Notes = append(a.att.Report.Notes, n.selected.Interface+": device information is not there: "+err.Error())
+		}
+	}
+}
+
+// deviceInfo is what is known of the device of an interface; nil if nothing is.
+func (s *Server) deviceInfo(sandbox, name string) *npwg.DeviceInfo {
+	if s.config.DeviceInfo == "" {
+		return nil
+	}
+	path := filepath.Join(s.config.DeviceInfo, npwg.NetworkDeviceFile(sandbox, name))
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	var info npwg.DeviceInfo
+	if err == nil {
+		info, err = npwg.ParseDeviceInfo(text)
+	}
+	if err != nil {
+		s.log.Warn("device information of an interface is left out", "path", path, "error", err)
+		return nil
+	}
+	return &info
+}

@@ -1,0 +1,190 @@
+package cniserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/containernetworking/cni/pkg/types"
+
+	"railhead/internal/attach/record"
+	"railhead/internal/cnicall"
+	"railhead/internal/cniserver/delegate"
+	"railhead/internal/kernel/netns"
+	"railhead/internal/npwg"
+)
+
+// del takes a pod's networks away. An ADD of the sandbox that is under way ends.
+func (s *Server) del(ctx context.Context, c call) error {
+	s.sandboxes.interrupt(c.ContainerID, errInterrupted)
+	unlock, err := s.sandboxes.lock(ctx, c.ContainerID)
+	if err != nil {
+		return coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+	}
+	defer unlock()
+	undo, stop := detached(ctx)
+	defer stop()
+	att, ok := s.config.Records.Get(c.ContainerID)
+	if !ok || isBelow(att) {
+		return errors.Join(s.delBelow(undo, c), s.delUnknown(undo, c))
+	}
+	if err := s.takeAway(undo, c, att, nil); err != nil {
+		return fmt.Errorf("pod %s/%s: %w", att.Namespace, att.Name, err)
+	}
+	return nil
+}
+
+// delBelow takes away what a sandbox has from when another runtime of networks
+// was in front, which is there no more.
+func (s *Server) delBelow(ctx context.Context, c call) error {
+	var errs []error
+	for _, id := range []string{coordinatorID(c.ContainerID), c.ContainerID} {
+		if att, ok := s.config.Records.Get(id); ok {
+			errs = append(errs, s.takeAway(ctx, c, att, nil))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// delUnknown is DEL of a sandbox without a record: it was attached before we were
+// installed, or is gone already. The cluster's own network may have it, and links
+// of our group have nobody else.
+func (s *Server) delUnknown(ctx context.Context, c call) error {
+	var errs []error
+	if c.NetNS != "" {
+		path := s.config.NetNS(c.NetNS)
+		if _, err := netns.Stat(path); err != nil {
+			c.NetNS = ""
+		} else {
+			errs = append(errs, sweep(path))
+		}
+	}
+	chain, err := s.clusterChain(c)
+	if err != nil {
+		s.log.Warn("a sandbox without a record is taken away without the cluster's own network", "sandbox", c.ContainerID, "error", err)
+		return errors.Join(errs...)
+	}
+	one := npwg.Selected{Default: true, Interface: c.IfName}
+	for i, p := range slices.Backward(chain.Plugins) {
+		if p.Native {
+			continue
+		}
+		config, err := chain.PluginConfig(i, one, npwg.Call{Kubelet: c.conf.RuntimeConfig})
+		if err == nil {
+			config, err = withResult(config, c.prevResult())
+		}
+		if err == nil {
+			err = s.config.Delegate.Del(ctx, c.delegated(p.Type, c.IfName, config))
+		}
+		if errors.Is(err, delegate.ErrNotThere) {
+			s.log.Warn("a plugin of the cluster's own network is not there", "plugin", p.Type, "sandbox", c.ContainerID)
+			err = nil
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// check compares an attachment with the kernel, and has others' plugins do the same.
+func (s *Server) check(ctx context.Context, c call) error {
+	unlock, err := s.sandboxes.lock(ctx, c.ContainerID)
+	if err != nil {
+		return coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+	}
+	defer unlock()
+	att, ok := s.config.Records.Get(c.ContainerID)
+	if !ok || att.State != record.Attached {
+		return coded(cnicall.CodeContainer, fmt.Errorf("sandbox %s: nothing is attached to it", c.ContainerID))
+	}
+	if !s.lives(att) {
+		return coded(cnicall.CodeNamespace, fmt.Errorf("pod %s/%s: its network namespace %s is gone or another one", att.Namespace, att.Name, att.NetNS))
+	}
+	var errs []error
+	if att.Plan != nil {
+		errs = append(errs, s.config.Attacher.Check(ctx, att.Plan))
+	}
+	for _, n := range att.Networks {
+		errs = append(errs, s.checkForeign(ctx, c, n))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("pod %s/%s: %w", att.Namespace, att.Name, err)
+	}
+	return nil
+}
+
+// checkForeign runs CHECK of the plugins of others of a network.
+func (s *Server) checkForeign(ctx context.Context, c call, n record.Network) error {
+	result, err := last(n)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, d := range n.Delegated {
+		config := []byte(d.Config)
+		if d.Chain != atIPAM {
+			if config, err = withResult(config, result); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		if err := s.config.Delegate.Check(ctx, c.delegated(d.Type, d.IfName, config)); err != nil {
+			errs = append(errs, fmt.Errorf("network %s, interface %s: %w", n.Name, n.Interface, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// collect takes away what the runtime no longer lists, and tells the cluster's
+// own network what it does. What is being worked on is left alone: somebody
+// looks after it.
+func (s *Server) collect(ctx context.Context, c call) error {
+	valid, err := c.valid()
+	if err != nil {
+		return err
+	}
+	keep := map[string]bool{}
+	for _, v := range valid {
+		keep[v.ContainerID] = true
+	}
+	var errs []error
+	began := s.config.Now()
+	for _, att := range s.config.Records.All() {
+		if keep[att.ContainerID] || isBelow(att) || att.At.After(began) {
+			continue
+		}
+		unlock, free := s.sandboxes.tryLock(att.ContainerID)
+		if !free {
+			continue
+		}
+		undo, stop := detached(ctx)
+		if now, ok := s.config.Records.Get(att.ContainerID); ok && now.At.Equal(att.At) {
+			err := s.takeAway(undo, unasked(now), now, nil)
+			s.repaired(now, "GC: the runtime no longer has the sandbox", err)
+			errs = append(errs, err)
+		}
+		stop()
+		unlock()
+	}
+	return errors.Join(append(errs, s.collectForeign(ctx, c, valid))...)
+}
+
+// collectForeign passes GC on to the cluster's own network.
+func (s *Server) collectForeign(ctx context.Context, c call, valid []types.GCAttachment) error {
+	chain, err := s.clusterChain(c)
+	if err != nil || chain.DisableGC {
+		return err
+	}
+	var errs []error
+	for i, p := range chain.Plugins {
+		if p.Native {
+			continue
+		}
+		d, err := s.statusCall(c, chain, i)
+		if err == nil {
+			err = s.config.Delegate.GC(ctx, d, valid)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
