@@ -20,7 +20,7 @@ import (
 )
 
 // Under what names it is found how large the idle agent is, with and without
-// giving pods their addresses.
+// giving pods their addresses and networks.
 const (
 	idleWithout = "idle.without"
 	idleWith    = "idle.with"
@@ -48,7 +48,7 @@ cards:
 `
 
 // idleAgents are two agents, as users run them, of the node that we run on with
-// one simulated card: one gives pods addresses, the other does not. The API server
+// one simulated card: one gives pods addresses and serves the container runtime, the other does not. The API server
 // and the kubelet, with the pods of denseNode, are in our process, so that the
 // agents' processes are as large as in a cluster. What an agent keeps of the
 // devices of denseNode comes on top; what it keeps of pods counts twice.
@@ -103,7 +103,11 @@ func (a *idleAgents) start(ctx context.Context) error {
 	if err := a.without.start(ctx, program, append(flags, "--addresses", "off")...); err != nil {
 		return err
 	}
-	return a.with.start(ctx, program, append(flags, "--addresses", "on", "--addresses-dir", a.path("addresses"))...)
+	return a.with.start(ctx, program, append(flags,
+		"--addresses", "on", "--addresses-dir", a.path("addresses"),
+		"--cni", "on", "--cni-socket", a.path("cni.sock"), "--cni-bin-dir", a.path("cni/bin"), "--cni-conf-dir", a.path("cni/net.d"),
+		"--cni-program", program, "--attachments-dir", a.path("attachments"),
+	)...)
 }
 
 // surround starts what is around the agents, and has pods have addresses.

@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/common/model"
 
 	"railhead/hack/cluster/driver"
+	"railhead/hack/nodestate"
+	"railhead/internal/cniinstall"
 )
 
 // patient is how long anything may take to be seen in Prometheus: far more than
@@ -21,7 +23,8 @@ import (
 const patient = 2 * time.Minute
 
 // TestOnACluster shows the demo, and wants its series to be those of the pods
-// that there are, to go with them, and to tell of a rail that is unplugged.
+// that there are, to go with them, and to tell of a rail that is unplugged; and
+// pods with eight rails to leave nothing of these behind.
 func TestOnACluster(t *testing.T) {
 	if os.Getenv("RAILHEAD_CLUSTER") == "" {
 		t.Skip("needs a cluster: RAILHEAD_CLUSTER=1 go test ./hack/demo, as root")
@@ -42,6 +45,13 @@ func TestOnACluster(t *testing.T) {
 	})
 	d := begun(t, dir)
 	d.eventually("one series a pod", func() string {
+		return cmp.Diff(d.pods(), d.seen(`rdma_pod_info`))
+	})
+	if _, err := d.run(t.Context(), "delete", "daemonset", "rdma-tools"); err != nil {
+		t.Fatal(err)
+	}
+	d.eventually("nodes as they were before pods with eight rails", func() string { return cmp.Diff(d.before, d.nodes()) })
+	d.eventually("no series of pods that are gone", func() string {
 		return cmp.Diff(d.pods(), d.seen(`rdma_pod_info`))
 	})
 	if _, err := dir.Give(t.Context(), driver.Order{Verb: "cut", Machine: "node1", Link: "0"}); err != nil {
@@ -71,6 +81,7 @@ type demo struct {
 
 	t       *testing.T
 	metrics *metrics
+	before  map[string]nodestate.State // pods with eight rails
 }
 
 func begun(t *testing.T, dir driver.Dir) *demo {
@@ -79,27 +90,53 @@ func begun(t *testing.T, dir driver.Dir) *demo {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.deploy(t.Context()); err != nil {
+	d := &demo{cluster: c, t: t}
+	for _, step := range []func(context.Context) error{c.control, c.deploy} {
+		if err := step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.eventually("agents in the way of the runtime", func() string {
+		for _, n := range c.Plan.Nodes {
+			if out, err := c.there(t.Context(), n.Name, "ls", "/etc/cni/net.d/"+cniinstall.File); err != nil {
+				return out + err.Error()
+			}
+		}
+		return ""
+	})
+	d.before = d.nodes()
+	if err := c.attach(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.control(t.Context()); err != nil {
+	if d.metrics, err = startPrometheus(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	m, err := startPrometheus(t.Context(), c)
-	if err != nil {
+	if err := show(t.Context(), c, d.metrics); err != nil {
 		t.Fatal(err)
 	}
-	if err := show(t.Context(), c, m); err != nil {
-		t.Fatal(err)
+	return d
+}
+
+// nodes is what there is of pods' networks on the nodes.
+func (d *demo) nodes() map[string]nodestate.State {
+	d.t.Helper()
+	all := map[string]nodestate.State{}
+	for _, n := range d.Plan.Nodes {
+		s, err := nodestate.Read(func(command ...string) (string, error) { return d.there(d.t.Context(), n.Name, command...) })
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		delete(s, nodestate.Agent) // it has written down what was attached
+		all[n.Name] = s
 	}
-	return &demo{cluster: c, t: t, metrics: m}
+	return all
 }
 
 // pods lists the pods of the workloads: node, namespace, name, and the workload.
 func (d *demo) pods() []string {
 	d.t.Helper()
 	var all []string
-	for namespace, workload := range map[string]string{"research": "Job llama-pretrain", "serving": "Deployment chat-decode"} {
+	for namespace, workload := range map[string]string{"default": "DaemonSet rdma-tools", "research": "Job llama-pretrain", "serving": "Deployment chat-decode"} {
 		out, err := d.run(d.t.Context(), "get", "pods", "-n", namespace, "-o",
 			`jsonpath={range .items[*]}{.spec.nodeName} {.metadata.namespace}/{.metadata.name}{"\n"}{end}`)
 		if err != nil {

@@ -14,23 +14,27 @@ import (
 // What the controller's part of the demo is made of.
 const (
 	crds               = "charts/railhead/crds"
+	namespaceManifest  = "deploy/namespace.yaml"
 	controllerManifest = "deploy/railhead-controller.yaml"
 	networks           = "deploy/demo/networks/"
 )
 
 // control installs the controller as operators do, but with the image of this
-// checkout and with injection on, and gives it networks to make.
+// checkout and with injection on.
 func (c *cluster) control(ctx context.Context) error {
 	manifest, err := os.ReadFile(controllerManifest)
 	if err != nil {
 		return err
 	}
 	edited := strings.NewReplacer("railhead:latest", image.Railhead, "enabled: false", "enabled: true").Replace(string(manifest))
-	c.say("kubectl apply -f " + crds + " -f " + controllerManifest + " # with the image of this checkout, and injection on")
+	c.say("kubectl apply -f " + crds + " -f " + namespaceManifest + " -f " + controllerManifest + " # with the image of this checkout, and injection on")
 	if _, err := c.run(ctx, "apply", "--server-side", "--force-conflicts", "-f", crds); err != nil {
 		return err
 	}
-	if _, err := c.feed(ctx, edited, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+	if _, err := c.run(ctx, "apply", "--server-side", "--force-conflicts", "-f", namespaceManifest); err != nil {
+		return err
+	}
+	if err := c.feed(ctx, edited, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
 		return err
 	}
 	if c.isOld { // the image may be new under the same name
@@ -38,32 +42,23 @@ func (c *cluster) control(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, step := range [][]string{
+	return c.all(ctx, [][]string{
 		{"rollout", "status", "-n", agentNamespace, "deployment/railhead-controller", patience},
 		// The leader registers the webhooks once it leads.
 		{"wait", "--for=create", "mutatingwebhookconfiguration/railhead", "validatingwebhookconfiguration/railhead", patience},
-		{"apply", "-f", networks + "rails.yaml"},
-		{"wait", "-n", "rails", "--for=condition=Ready", "spidermultusconfigs", "--all", patience},
-		{"wait", "--for=condition=Ready", "spiderippools", "--all", patience},
-	} {
-		c.say("kubectl " + strings.Join(step, " "))
-		if _, err := c.run(ctx, step...); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // feed runs kubectl as the administrator, with an input.
-func (c *cluster) feed(ctx context.Context, input string, args ...string) (string, error) {
+func (c *cluster) feed(ctx context.Context, input string, args ...string) error {
 	cmd := program.Command(ctx, c.kubectl, append([]string{"--kubeconfig", c.Dir.Kubeconfig()}, args...)...)
 	cmd.Stdin = strings.NewReader(input)
-	out, err := program.Output(cmd)
-	return string(out), err
+	_, err := program.Output(cmd)
+	return err
 }
 
-// railhead runs a verb of the command line against the cluster.
-func (c *cluster) railhead(ctx context.Context, args ...string) (string, error) {
+// verb runs a verb of the command line against the cluster.
+func (c *cluster) verb(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"run", "./cmd/railhead"}, args...)...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Dir.Kubeconfig())
 	out, err := program.Output(cmd)
@@ -80,8 +75,11 @@ func (c *cluster) refused(ctx context.Context) (string, error) {
 	return text + "\n", nil
 }
 
-// injected returns what a pod that asks for the rails is given.
-func (c *cluster) injected(ctx context.Context) (string, error) {
-	return c.run(ctx, "create", "--dry-run=server", "-f", networks+"pod.yaml", "-o",
-		`jsonpath={.metadata.annotations.k8s\.v1\.cni\.cncf\.io/networks}{"\n"}{.spec.containers[0].resources.limits}{"\n"}`)
+// injected are arguments of kubectl that show what a pod that asks for the rails
+// is given.
+func injected() []string {
+	return []string{
+		"create", "--dry-run=server", "-f", networks + "pod.yaml", "-o",
+		`jsonpath={.metadata.annotations.k8s\.v1\.cni\.cncf\.io/networks}{"\n"}{.spec.containers[0].resources.limits}{"\n"}`,
+	}
 }

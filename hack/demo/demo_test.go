@@ -1,13 +1,17 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/model"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"railhead/hack/cluster/driver"
@@ -68,5 +72,66 @@ func TestLines(t *testing.T) {
 	})
 	if want := "a 1500000000000\nb{pod_name=\"x\"} 2\n"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
+	}
+}
+
+// TestAttached wants the addresses of a pod's interfaces, by their names.
+func TestAttached(t *testing.T) {
+	t.Parallel()
+	got, err := attached(`[{"name":"railhead-cluster","interface":"eth0","ips":["10.244.1.5"],"default":true},` +
+		`{"name":"spiderpool/gpu1-macvlan","interface":"net1","ips":["172.16.11.3"]},{"name":"x","interface":"net2"}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"eth0": "10.244.1.5", "net1": "172.16.11.3"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := attached(""); err == nil {
+		t.Error("a pod without the annotation has addresses")
+	}
+}
+
+func TestPings(t *testing.T) {
+	t.Parallel()
+	one := worker{addresses: map[string]string{"eth0": "10.244.1.5", "net1": "172.16.11.3", "net2": "172.16.12.3"}}
+	other := worker{addresses: map[string]string{"eth0": "10.244.2.5", "net1": "172.16.11.4", "net2": "172.16.12.4"}}
+	want := "(ping -c 1 -W 5 -I 172.16.11.3 172.16.11.4; ping -c 1 -W 5 -I 172.16.12.3 172.16.12.4) | grep -e 'bytes from' -e '100% packet loss'"
+	if got := pings(one, other); got != want {
+		t.Errorf("it types %s, want %s", got, want)
+	}
+}
+
+// TestTyped wants a shell to take words as they were meant.
+func TestTyped(t *testing.T) {
+	t.Parallel()
+	words := []string{"-o", `jsonpath={.a}{"\n"}`, "it's $HOME", "plain", ""}
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", typed(`printf '%s|'`, words)).Output()
+	if err != nil || string(out) != strings.Join(words, "|")+"|" {
+		t.Errorf("a shell takes it as %q, %v: want %q", out, err, words)
+	}
+}
+
+// TestTheDaemonSet wants what is applied to be the printed DaemonSet without
+// limits, and nothing else less.
+func TestTheDaemonSet(t *testing.T) {
+	t.Chdir("../..")
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", theDaemonSet).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := os.ReadFile(acceptance + "workload.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want appsv1.DaemonSet
+	if err := errors.Join(yaml.UnmarshalStrict(out, &got), yaml.UnmarshalStrict(printed, &want)); err != nil {
+		t.Fatal(err)
+	}
+	if len(want.Spec.Template.Spec.Containers[0].Resources.Limits) == 0 {
+		t.Error("the printed DaemonSet has no limits")
+	}
+	want.Spec.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-printed +applied):\n%s", diff)
 	}
 }

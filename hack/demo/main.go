@@ -1,7 +1,8 @@
 // Command demo shows Railhead on a real Kubernetes cluster on this machine
-// (hack/cluster): the agent on every node, with RDMA simulated on the nodes'
-// rails, pods that use it (deploy/demo), and Prometheus. It prints what these
-// tell, and says where to look next. It needs root.
+// (hack/cluster): the controller, the agent on every node, pods with eight rails
+// each as the printed example of an AI cluster has them, and Prometheus. RDMA is
+// simulated on the rails, and used by these and other pods (deploy/demo). It
+// prints what there is to see, and how, and where to look next. It needs root.
 //
 //	go run ./hack/demo up
 //	go run ./hack/demo down
@@ -65,11 +66,10 @@ func up(ctx context.Context, dir driver.Dir, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := c.deploy(ctx); err != nil {
-		return err
-	}
-	if err := c.control(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{c.control, c.deploy, c.attach} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	p, err := startPrometheus(ctx, c)
 	if err != nil {

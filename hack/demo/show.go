@@ -13,77 +13,61 @@ import (
 	"railhead/hack/cluster/driver"
 )
 
-// show prints what the agents and Prometheus tell, and where to look next.
+// show prints what there is to see, and where to look next.
 func show(ctx context.Context, c *cluster, m *metrics) error {
-	worker, node, err := c.worker(ctx)
+	pods, err := c.workersOf(ctx)
 	if err != nil {
 		return err
 	}
-	agent, err := c.agentOn(ctx, node)
-	if err != nil {
+	one, other := pods[0], pods[1]
+	fmt.Fprintf(c.out, "\n# What is typed below, you can type\n\n$ alias kubectl='%s kubectl'\n$ export KUBECONFIG=%s\n", c.self(), c.Dir.Kubeconfig())
+	measured := []look{ // which takes a while
+		begin(c.byAgent(ctx, "RDMA devices of "+one.node, one.agent, "devices", "--simulate="+scenario)),
+		begin(c.byAgent(ctx, "What they do", one.agent, "top", "--once")),
+		begin(c.byAgent(ctx, "By workload", one.agent, "top", "workloads", "--once")),
+	}
+	if err := c.looks(c.looksAt(ctx, one, other)); err != nil {
 		return err
 	}
-	for _, l := range []look{
-		begin("Pods, and on which nodes they are", func() (string, error) {
-			return c.run(ctx, "get", "pods", "-A", "-o", "wide")
-		}),
-		begin("RDMA devices of "+node+", by railhead devices in the agent's pod", func() (string, error) {
-			return c.exec(ctx, agent, "devices", "--simulate="+scenario)
-		}),
-		begin("What they do, by railhead top --once", func() (string, error) {
-			return c.exec(ctx, agent, "top", "--once")
-		}),
-		begin("By workload, by railhead top workloads --once", func() (string, error) {
-			return c.exec(ctx, agent, "top", "workloads", "--once")
-		}),
-		{"The rails as networks, by railhead networks", func() (string, error) { return c.railhead(ctx, "networks", "-n", "rails") }},
-		{"Where their addresses come from, by railhead pools", func() (string, error) { return c.railhead(ctx, "pools") }},
-		{"What a pod is given that asks for all rails by one annotation (" + networks + "pod.yaml)", func() (string, error) { return c.injected(ctx) }},
-		{"How mistakes are refused (" + networks + "wrong.yaml)", func() (string, error) { return c.refused(ctx) }},
-		{"Some series of pod " + worker + ", in Prometheus", func() (string, error) {
-			return m.ask(ctx, fmt.Sprintf(`{__name__=~"rdma_pod_(info|qps|receive_bytes_total|transmit_bytes_total)",pod_name=%q,device=~"mlx5_0|"}`, worker))
-		}},
-		{"Gbit/s that each workload received, by all its pods, over half a minute", func() (string, error) {
+	if err := c.looks(measured); err != nil {
+		return err
+	}
+	if err := c.looks(c.looksAtNetworks(ctx)); err != nil {
+		return err
+	}
+	if err := c.looks(m.looks(ctx, one)); err != nil {
+		return err
+	}
+	return c.pointOn(ctx, m, one)
+}
+
+// looksAtNetworks are looks at what the controller makes of what users write.
+func (c *cluster) looksAtNetworks(ctx context.Context) []look {
+	return []look{
+		c.byRailhead(ctx, "The rails as networks", "networks", "-n", networksNS),
+		c.byRailhead(ctx, "Where their addresses come from", "pools"),
+		{"What a pod is given that asks for all rails by one annotation", typed("kubectl", injected()), func() (string, error) { return c.run(ctx, injected()...) }},
+		{"How mistakes are refused", "kubectl apply -f " + networks + "wrong.yaml", func() (string, error) { return c.refused(ctx) }},
+	}
+}
+
+// looks are looks at what Prometheus has.
+func (m *metrics) looks(ctx context.Context, pod worker) []look {
+	series := fmt.Sprintf(`{__name__=~"rdma_pod_(info|qps|receive_bytes_total|transmit_bytes_total)",pod_name=%q,device=~"mlx5_0|"}`, pod.name)
+	return []look{
+		{"Some series of pod " + pod.name + ", in Prometheus", "", func() (string, error) { return m.ask(ctx, series) }},
+		{"How long attaching took, in milliseconds, by step: the mean on all nodes, in Prometheus", "", func() (string, error) { return m.ask(ctx, attachTimes) }},
+		{"Gbit/s that each workload received, by all its pods, over half a minute", "", func() (string, error) {
 			if err := m.fill(ctx, window); err != nil {
 				return "", err
 			}
 			return m.ask(ctx, "sum by (owner_kind, owner_namespace, owner_name) (rate(rdma_pod_receive_bytes_total[30s])) * 8 / 1e9")
 		}},
-	} {
-		text, err := l.answer()
-		if err != nil {
-			return fmt.Errorf("%s: %w", l.title, err)
-		}
-		fmt.Fprintf(c.out, "\n# %s\n\n%s", l.title, text)
 	}
-	return c.pointOn(ctx, m, node)
 }
 
-// look is something to look at, which takes its time.
-type look struct {
-	title  string
-	answer func() (string, error) // waits for it
-}
-
-// begin begins to look at once.
-func begin(title string, say func() (string, error)) look {
-	var text string
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		text, err = say()
-	}()
-	return look{title, func() (string, error) {
-		<-done
-		return text, err
-	}}
-}
-
-// exec runs railhead in the pod of an agent.
-func (c *cluster) exec(ctx context.Context, agent string, args ...string) (string, error) {
-	return c.run(ctx, append([]string{"exec", "-n", agentNamespace, agent, "--", agentProgram}, args...)...)
-}
+// attachTimes asks how long attachments took.
+const attachTimes = `round(sum by (step) (railhead_attach_duration_seconds_sum) / sum by (step) (railhead_attach_duration_seconds_count) * 1000, 0.1)`
 
 // enough is how long Prometheus may take to have what it is asked for: a few
 // scrapes, of metrics that the agent reads every quarter of a minute.
@@ -130,15 +114,22 @@ func lines(series model.Vector) string {
 	return strings.Join(all, "")
 }
 
+// self is how hack/cluster is run for this cluster.
+func (c *cluster) self() string {
+	if c.Dir == driver.DefaultDir {
+		return "go run ./hack/cluster"
+	}
+	return "go run ./hack/cluster --dir " + string(c.Dir)
+}
+
 // pointOn says where to look next.
-func (c *cluster) pointOn(ctx context.Context, m *metrics, node string) error {
-	agent, err := c.forward(ctx, node, "127.0.0.1:5711")
+func (c *cluster) pointOn(ctx context.Context, m *metrics, pod worker) error {
+	agent, err := c.forward(ctx, pod.node, "127.0.0.1:5711")
 	if err != nil {
 		return err
 	}
-	cluster, end := "go run ./hack/cluster", "make demo-down"
+	end := "make demo-down"
 	if c.Dir != driver.DefaultDir {
-		cluster += " --dir " + string(c.Dir)
 		end = "go run ./hack/demo down --dir " + string(c.Dir)
 	}
 	_, err = fmt.Fprintf(c.out, `
@@ -147,17 +138,20 @@ func (c *cluster) pointOn(ctx context.Context, m *metrics, node string) error {
   Prometheus                      %[1]s
   metrics of %[2]s                http://%[3]s/metrics
   live, in a terminal             go run ./cmd/railhead top --agent http://%[3]s
-  kubectl                         %[4]s kubectl get pods -A
-  share the rails of chat-decode  %[4]s kubectl run -n default chat-decode-mine --image=localhost/railhead/tools:1 --image-pull-policy=Never
+  end the pods with eight rails   kubectl delete daemonset rdma-tools
+  a rail's gateway down           %[4]s exec fabric ip addr del 172.16.13.254/24 dev rail2
+  what a new pod says of that     kubectl delete pod %[7]s; kubectl get events --field-selector=reason=RailheadAttachFailed
+  and up again                    %[4]s exec fabric ip addr add 172.16.13.254/24 dev rail2
+  share the rails of chat-decode  kubectl run -n default chat-decode-mine --image=localhost/railhead/tools:1 --image-pull-policy=Never
                                   (no traffic of a shared rail is one pod's: rdma_pod_info has both)
-  end the job, and its series     %[4]s kubectl delete job -n research llama-pretrain
+  end the job, and its series     kubectl delete job -n research llama-pretrain
   unplug a rail                   %[4]s cut %[2]s 3
   plug it in again                %[4]s mend %[2]s 3
   what the agent may, and why     deploy/demo/agent.yaml
-  all of a network               go run ./cmd/railhead networks -n rails gpu1-macvlan -o wide --kubeconfig %[6]s
-  check manifests before          go run ./cmd/railhead validate -f %[7]swrong.yaml
+  all of a network                go run ./cmd/railhead networks -n %[8]s gpu1-macvlan -o wide
+  check manifests before          go run ./cmd/railhead validate -f %[6]swrong.yaml
   what its metrics mean           docs/metrics.md, docs/dashboards.md, docs/alerts.md
   end the demo                    %[5]s
-`, m.url, node, agent, cluster, end, c.Dir.Kubeconfig(), networks)
+`, m.url, pod.node, agent, c.self(), end, networks, pod.name, networksNS)
 	return err
 }

@@ -17,6 +17,7 @@ import (
 const (
 	railheadPackage   = "railhead/cmd/railhead"
 	controllerPackage = "railhead/cmd/railhead-controller"
+	cniPackage        = "railhead/cmd/railhead-cni"
 	probePackage      = "railhead/hack/cluster/testprograms/probe"
 )
 
@@ -36,19 +37,27 @@ func (w *workshop) pause(ctx context.Context) (recipe, error) {
 
 // railhead is the programs of nodes and of the cluster as they are in this checkout.
 func (w *workshop) railhead(ctx context.Context) (recipe, error) {
-	agent, agentSum, err := w.build(ctx, railheadPackage)
-	if err != nil {
-		return recipe{}, err
+	inputs, programs := []string{}, map[string]string{}
+	for _, pkg := range []string{railheadPackage, controllerPackage, cniPackage} {
+		binary, sum, err := w.build(ctx, pkg)
+		if err != nil {
+			return recipe{}, err
+		}
+		inputs = append(inputs, sum)
+		programs["usr/local/bin/"+path.Base(pkg)] = binary
 	}
-	controller, controllerSum, err := w.build(ctx, controllerPackage)
 	return recipe{
-		inputs: []string{agentSum, controllerSum},
+		inputs: inputs,
 		run:    command{program: []string{"/usr/local/bin/railhead"}},
 		fill: func(_ context.Context, t tree) error {
 			t["tmp"] = directory(os.ModeSticky | 0o777)
-			return errors.Join(t.add("usr/local/bin/railhead", agent), t.add("usr/local/bin/railhead-controller", controller))
+			var errs []error
+			for name, binary := range programs {
+				errs = append(errs, t.add(name, binary))
+			}
+			return errors.Join(errs...)
 		},
-	}, err
+	}, nil
 }
 
 // coredns is the cluster's DNS server.

@@ -1,0 +1,237 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"railhead/hack/cluster/image"
+	"railhead/hack/cluster/plan"
+)
+
+// railed is a Deployment or pod template's annotation for all eight rails.
+const railed = `k8s.v1.cni.cncf.io/networks: spiderpool/gpu1-macvlan,spiderpool/gpu2-macvlan,spiderpool/gpu3-macvlan,spiderpool/gpu4-macvlan,spiderpool/gpu5-macvlan,spiderpool/gpu6-macvlan,spiderpool/gpu7-macvlan,spiderpool/gpu8-macvlan`
+
+// late is a pod with eight rails on a node.
+func late(name, node string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata:
+  name: %s
+  labels: {app: %[1]s}
+  annotations: {%s}
+spec:
+  nodeName: %s
+  terminationGracePeriodSeconds: 0
+  containers: [{name: sleep, image: "%s"}]
+`, name, strings.Replace(railed, ": ", `: "`, 1)+`"`, node, image.Tools)
+}
+
+// ready waits for a pod.
+func (c *Cluster) ready(t *testing.T, ns, pod string) {
+	t.Helper()
+	c.Kubectl(t, "wait", "-n", ns, "--for=condition=Ready", "pod/"+pod, "--timeout", Patience.String())
+}
+
+// gatewayDown takes the gateway of one rail away and wants a pod that starts
+// then to say which, those that run to go on, and it to start when it is back.
+func gatewayDown(t *testing.T, c *Cluster) {
+	t.Helper()
+	c.networks(t, filepath.Join(printed, "network.yaml"))
+	ns := c.Namespace(t)
+	running := c.rdmaTools(t, ns)
+	const rail, gateway = 2, "172.16.13.254"
+	bridge := c.Plan().Rails[rail]
+	c.OnNode(t, plan.Fabric, "ip", "addr", "del", bridge.Gateways[0].String(), "dev", bridge.Bridge)
+	back := func(ctx context.Context) (string, error) {
+		return c.try(ctx, plan.Fabric, "ip", "addr", "replace", bridge.Gateways[0].String(), "dev", bridge.Bridge)
+	}
+	t.Cleanup(func() {
+		if out, err := back(context.Background()); err != nil {
+			t.Errorf("%s%v", out, err)
+		}
+	})
+	c.Apply(t, ns, late("late", "node1"))
+	c.ends(t, ns, "pod/late", "app=late")
+	Eventually(t, func() string {
+		events := c.Kubectl(t, "get", "events", "-n", ns, "--field-selector=involvedObject.name=late", "-o", `jsonpath={range .items[*]}{.source.component}{.reportingComponent} {.reason}: {.message}{"\n"}{end}`)
+		for event := range strings.Lines(events) {
+			if strings.Contains(event, gateway) && strings.Contains(event, fmt.Sprint("rail ", rail)) && strings.Contains(event, "net3") && !strings.HasPrefix(event, "kubelet") {
+				return ""
+			}
+		}
+		return "an Event of ours with rail, interface and gateway:\n" + events
+	})
+	c.reachEachOther(t, ns, running[0], running[1])
+	if out, err := back(t.Context()); err != nil {
+		t.Fatalf("%s%v", out, err)
+	}
+	c.ready(t, ns, "late")
+}
+
+// manyRails is a Deployment of pods with eight rails.
+func manyRails(replicas int) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: many}
+spec:
+  replicas: %d
+  selector: {matchLabels: {app: many}}
+  template:
+    metadata:
+      labels: {app: many}
+      annotations: {%s}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{name: sleep, image: "%s"}]
+`, replicas, strings.Replace(railed, ": ", `: "`, 1)+`"`, image.Tools)
+}
+
+// agentKilled kills the agents while pods start and wants each pod to have its
+// rails, with addresses that no other has.
+func agentKilled(t *testing.T, c *Cluster) {
+	t.Helper()
+	c.networks(t, filepath.Join(printed, "network.yaml"))
+	ns := c.Namespace(t)
+	const replicas = 16
+	c.Apply(t, ns, manyRails(replicas))
+	c.ends(t, ns, "deployment/many", "app=many")
+	for started := range 3 {
+		Eventually(t, func() string { // some more have their networks
+			if n := len(c.attached(t, ns, "app=many")); n < started*2 {
+				return fmt.Sprintf("%d pods, want %d", n, started*2)
+			}
+			return ""
+		})
+		for _, n := range c.Plan().Nodes {
+			c.killAgent(t, n.Name)
+		}
+	}
+	c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/many", "--timeout", Patience.String())
+	var all []attachedPod
+	Eventually(t, func() string {
+		all = c.attached(t, ns, "app=many")
+		return missing("pods with networks", fmt.Sprint(len(all)), fmt.Sprint(replicas))
+	})
+	owner := map[string]string{}
+	for _, p := range all {
+		inside := c.Exec(t, ns, p.name, "ip", "-o", "-4", "addr")
+		if len(p.addresses) != 9 {
+			t.Errorf("%s has %v, want nine interfaces", p.name, p.addresses)
+		}
+		for name, addresses := range p.addresses {
+			for _, a := range addresses {
+				if other, taken := owner[a]; taken {
+					t.Errorf("%s is of %s and of %s", a, other, p.name)
+				}
+				owner[a] = p.name
+				if !strings.Contains(inside, " "+name+"    inet "+a+"/") {
+					t.Errorf("%s: %s has no %s:\n%s", p.name, name, a, inside)
+				}
+			}
+		}
+	}
+}
+
+// killAgent ends the agent of a node as kill -9 does, if it runs just now.
+func (c *Cluster) killAgent(t *testing.T, node string) {
+	t.Helper()
+	c.OnNode(t, node, "sh", "-c", `for p in $(pgrep -f '^/usr/local/bin/railhead agent'); do kill -9 $p; done`)
+}
+
+// apiServerStopped wants a pod whose sandbox dies to have its rails again while
+// there is no API server, and an agent that has only started then to take away
+// what is dead. It gives the pod its rails when it can ask who that is.
+func apiServerStopped(t *testing.T, c *Cluster) {
+	t.Helper()
+	c.networks(t, filepath.Join(printed, "network.yaml"))
+	ns := c.Namespace(t)
+	c.Apply(t, ns, late("known", "node1"))
+	c.ends(t, ns, "pod/known", "app=known")
+	c.ready(t, ns, "known")
+	first := c.sandbox(t, ns, "known", "")
+	back := func(ctx context.Context) error {
+		if err := c.Restart(ctx, plan.Fabric, "kube-apiserver"); err != nil {
+			return err
+		}
+		for _, who := range []string{"deployment/railhead-controller", agents} {
+			if out, err := c.tryAfter("rollout", "status", "-n", agentNS, who, "--timeout=60s"); err != nil { //nolint:contextcheck // also when the test has ended
+				return fmt.Errorf("%s%w", out, err)
+			}
+		}
+		return nil
+	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return // it is back
+		}
+		if err := back(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.Stop(plan.Fabric, "kube-apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	c.endSandbox(t, first)
+	second := c.sandbox(t, ns, "known", first.id)
+	c.gone(t, first)
+	c.killAgent(t, "node1")
+	c.endSandbox(t, second)
+	c.gone(t, second)
+	if err := back(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.sandbox(t, ns, "known", second.id)
+	c.ready(t, ns, "known")
+}
+
+// sandbox is what holds a pod's namespaces on node1.
+type sandbox struct{ id, netns string }
+
+// sandbox waits for a pod's sandbox that is not the one before, with nine
+// interfaces that have addresses.
+func (c *Cluster) sandbox(t *testing.T, ns, pod, before string) (s sandbox) {
+	t.Helper()
+	within(t, 2*Patience, func() string { // the kubelet waits longer and longer between attempts
+		out, err := c.try(t.Context(), "node1", "sh", "-c", fmt.Sprintf(
+			`for id in $(ctr -n k8s.io containers ls -q 'labels."io.cri-containerd.kind"==sandbox,labels."io.kubernetes.pod.name"==%s,labels."io.kubernetes.pod.namespace"==%s'); do
+			pid=$(ctr -n k8s.io tasks ls | awk -v id=$id '$1 == id && $3 == "RUNNING" {print $2}')
+			[ -n "$pid" ] && echo $id $(readlink /proc/$pid/ns/net) $(nsenter -t $pid -n ip -o -4 addr | grep -c -e ' eth0 ' -e ' net[1-8] '); done; true`, pod, ns))
+		if err != nil {
+			return out + err.Error()
+		}
+		for line := range strings.Lines(out) {
+			if f := strings.Fields(line); len(f) == 3 && f[0] != before && f[2] == "9" {
+				s = sandbox{f[0], f[1]}
+				return ""
+			}
+		}
+		return "a sandbox other than " + before + " with nine interfaces: " + out
+	})
+	return s
+}
+
+// endSandbox kills what holds a pod's namespaces.
+func (c *Cluster) endSandbox(t *testing.T, s sandbox) {
+	t.Helper()
+	c.OnNode(t, "node1", "ctr", "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", s.id)
+}
+
+// gone wants nothing of a sandbox on its node.
+func (c *Cluster) gone(t *testing.T, s sandbox) {
+	t.Helper()
+	Eventually(t, func() string {
+		out, err := c.try(t.Context(), "node1", "sh", "-c", "ls /var/lib/cni/results | grep "+s.id+"; lsns -t net -o NS -n | grep -w "+strings.Trim(s.netns, "net:[]")+"; true")
+		if err != nil {
+			return out + err.Error()
+		}
+		if out != "" {
+			return "the end of sandbox " + s.id + ": " + out
+		}
+		return ""
+	})
+}

@@ -1,0 +1,293 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"railhead/hack/cluster/image"
+	"railhead/hack/nodestate"
+	"railhead/internal/cniinstall"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+const (
+	printed    = acceptance + "/ai-cluster-macvlan"
+	networksNS = "spiderpool"
+	agentNS    = "railhead-system"
+	agents     = "daemonset/railhead-agent"
+)
+
+// TestAttach installs controller and agents as operators do, and wants pods on
+// real kubelets to have eight rails, whatever breaks meanwhile, and nothing to
+// stay of them.
+func TestAttach(t *testing.T) {
+	c := Require(t)
+	c.leavesNothing(t)
+	c.install(t)
+	c.attaches(t)
+	c.workers(t)
+	c.Kubectl(t, "create", "namespace", networksNS)
+	c.after(t, "delete", "namespace", networksNS)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *Cluster)
+	}{
+		{"network", asPrinted("network")},
+		{"network-as-printed", asPrinted("network-as-printed")},
+		{"gateway down", gatewayDown},
+		{"agent killed", agentKilled},
+		{"API server stopped", apiServerStopped},
+		{"default network", defaultNetwork},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := ofPods(c.settled(t))
+			t.Cleanup(func() { c.asBefore(t, before, true) })
+			test.run(t, c)
+		})
+	}
+}
+
+// eightRails applies the printed networks and DaemonSet and wants pods that have
+// the shape of the printed example and reach each other on every rail.
+func eightRails(t *testing.T, c *Cluster, networks string) {
+	t.Helper()
+	c.networks(t, filepath.Join(printed, networks+".yaml"))
+	ns := c.Namespace(t)
+	all := c.rdmaTools(t, ns)
+	shapes := map[string]string{}
+	for _, p := range all {
+		if len(p.addresses) != 9 {
+			t.Errorf("%s on %s has addresses on %v, want them on nine interfaces", p.name, p.node, p.addresses)
+		}
+		shapes[p.node] = c.shape(t, ns, p)
+	}
+	if diff := cmp.Diff(shapes[all[0].node], shapes[all[1].node]); diff != "" {
+		t.Errorf("pods of one DaemonSet differ (-%s +%s):\n%s", all[0].node, all[1].node, diff)
+	}
+	golden(t, networks, shapes[all[0].node])
+	c.reachEachOther(t, ns, all[0], all[1])
+	c.reachEachOther(t, ns, all[1], all[0])
+}
+
+// asPrinted is eightRails with one of the printed files.
+func asPrinted(networks string) func(*testing.T, *Cluster) {
+	return func(t *testing.T, c *Cluster) {
+		t.Helper()
+		eightRails(t, c, networks)
+	}
+}
+
+// golden compares with a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// attachedPod is a running pod and its addresses by interface.
+type attachedPod struct {
+	name, node string
+	addresses  map[string][]string
+}
+
+// attached are the running pods with a label, by the names of their nodes, as
+// their annotation tells of them.
+func (c *Cluster) attached(t *testing.T, ns, selector string) []attachedPod {
+	t.Helper()
+	out := c.Kubectl(t, "get", "pods", "-n", ns, "-l", selector, "--field-selector=status.phase=Running", "--sort-by=.spec.nodeName",
+		"-o", `jsonpath={range .items[*]}{.metadata.name}{"\t"}{.spec.nodeName}{"\t"}{.metadata.annotations.k8s\.v1\.cni\.cncf\.io/network-status}{"\x00"}{end}`)
+	var all []attachedPod
+	for one := range strings.SplitSeq(strings.TrimRight(out, "\x00"), "\x00") {
+		fields := strings.SplitN(one, "\t", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		var networks []struct {
+			Interface string
+			IPs       []string
+		}
+		if err := json.Unmarshal([]byte(fields[2]), &networks); err != nil {
+			t.Fatalf("pod %s: network status %q: %v", fields[0], fields[2], err)
+		}
+		p := attachedPod{fields[0], fields[1], map[string][]string{}}
+		for _, n := range networks {
+			p.addresses[n.Interface] = n.IPs
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// reachEachOther sends from each address of one pod to that of the other on the
+// same rail. Rails are networks of their own: what takes another one passes a
+// router, which its time to live would show, or is lost.
+func (c *Cluster) reachEachOther(t *testing.T, ns string, one, other attachedPod) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(one.addresses)) {
+		for i, from := range one.addresses[name] {
+			to := other.addresses[name][i]
+			out, err := c.TryKubectl(t, "", "exec", "-n", ns, one.name, "--", "ping", "-c", "1", "-W", "5", "-I", from, to)
+			if err != nil || name != "eth0" && !strings.Contains(out, "ttl=64 ") {
+				t.Errorf("%s from %s to %s: %v\n%s", name, from, to, err, out)
+			}
+		}
+	}
+}
+
+// attaches puts the agent on all nodes and waits until runtimes call it.
+func (c *Cluster) attaches(t *testing.T) {
+	t.Helper()
+	manifests := []string{"-f", filepath.Join(root, "deploy/demo/agent.yaml"), "-f", filepath.Join(root, "deploy/demo/scenario.yaml")}
+	c.Kubectl(t, append([]string{"apply", "--server-side", "--force-conflicts"}, manifests...)...)
+	t.Cleanup(func() { c.uninstall(t) })
+	c.Kubectl(t, "rollout", "status", "-n", agentNS, agents, "--timeout", Patience.String())
+	for _, n := range c.Plan().Nodes {
+		Eventually(t, func() string { return c.lists(t, n.Name, "/etc/cni/net.d/"+cniinstall.File) })
+	}
+}
+
+// lists says what is wrong where a node does not have a file.
+func (c *Cluster) lists(t *testing.T, node, file string) string {
+	t.Helper()
+	out, err := c.try(t.Context(), node, "ls", file)
+	if err != nil {
+		return node + ": " + out
+	}
+	return ""
+}
+
+// tryOn is OnNode for what may fail, also once the test's own context has ended.
+func (c *Cluster) tryOn(machine string, command ...string) (string, error) {
+	return c.try(context.Background(), machine, command...)
+}
+
+// workers gives the nodes what the printed DaemonSet asks for: their names, and
+// an image.
+func (c *Cluster) workers(t *testing.T) {
+	t.Helper()
+	for i, n := range c.Plan().Nodes {
+		c.tag(t, n.Name, "docker.io/library/rdma-tools:latest")
+		c.Kubectl(t, "label", "node", n.Name, fmt.Sprintf("kubernetes.io/hostname=worker%d", i+1), "--overwrite")
+		c.after(t, "label", "node", n.Name, "kubernetes.io/hostname="+n.Name, "--overwrite")
+	}
+}
+
+// tag gives the tools another name on a node.
+func (c *Cluster) tag(t *testing.T, node, name string) {
+	t.Helper()
+	c.OnNode(t, node, "ctr", "--namespace", "k8s.io", "images", "tag", "--force", image.Tools, name)
+}
+
+// networks applies a file of networks, which goes with the test.
+func (c *Cluster) networks(t *testing.T, file string) {
+	t.Helper()
+	c.Kubectl(t, "apply", "-f", file)
+	c.after(t, "delete", "-f", file)
+	c.Kubectl(t, "wait", "-A", "--for=condition=Ready", "--timeout", Patience.String(), "spidermultusconfigs", "--all")
+	c.Kubectl(t, "wait", "--for=condition=Ready", "--timeout", Patience.String(), "spiderippools", "--all")
+}
+
+// rdmaTools applies the printed DaemonSet, of which only the limits are left
+// out, and returns its pods.
+func (c *Cluster) rdmaTools(t *testing.T, ns string) []attachedPod {
+	t.Helper()
+	workload := withoutLimits(t, filepath.Join(printed, "workload.yaml"))
+	c.Apply(t, ns, workload)
+	c.ends(t, ns, "daemonset/rdma-tools", "app=rdma-tools")
+	c.Kubectl(t, "rollout", "status", "-n", ns, "daemonset/rdma-tools", "--timeout", Patience.String())
+	var all []attachedPod
+	Eventually(t, func() string { // the annotation comes a moment after the pod
+		all = c.attached(t, ns, "app=rdma-tools")
+		for _, p := range all {
+			if len(p.addresses) == 0 {
+				return "the addresses of " + p.name
+			}
+		}
+		return missing("pods of rdma-tools", fmt.Sprint(len(all)), "2")
+	})
+	return all
+}
+
+// withoutLimits is a manifest whose last part are a container's limits, without
+// these.
+func withoutLimits(t *testing.T, file string) string {
+	t.Helper()
+	manifest, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, limits, found := strings.Cut(string(manifest), "          resources:\n")
+	if !found || !strings.Contains(limits, "limits:") {
+		t.Fatalf("%s has no limits", file)
+	}
+	if _, command, more := strings.Cut(limits, "          command:\n"); more {
+		kept += "          command:\n" + command
+	}
+	return kept
+}
+
+// ends deletes a workload when the test has ended, and waits for its pods to go.
+func (c *Cluster) ends(t *testing.T, ns, workload, selector string) {
+	t.Helper()
+	t.Cleanup(func() {
+		c.collect(t, ns)
+		for _, args := range [][]string{
+			{"delete", "-n", ns, workload, "--ignore-not-found"},
+			{"wait", "-n", ns, "--for=delete", "pod", "-l", selector, "--timeout=60s"},
+		} {
+			if out, err := c.tryAfter(args...); err != nil {
+				t.Errorf("%s: %s%v", strings.Join(args, " "), out, err)
+			}
+		}
+	})
+}
+
+// leavesNothing wants the nodes to be, when the test has ended and everything is
+// deleted, as they were: as nodes are that have had a pod, for which the
+// cluster's own network makes what it needs.
+func (c *Cluster) leavesNothing(t *testing.T) {
+	t.Helper()
+	ns := c.Namespace(t)
+	for _, n := range c.Plan().Nodes {
+		c.sleeps(t, ns, "first-on-"+n.Name, n.Name, false)
+	}
+	c.Kubectl(t, "delete", "namespace", ns)
+	before := c.settled(t)
+	t.Cleanup(func() { c.asBefore(t, before, false) })
+}
+
+// nodes is what there is of pods' networks on all nodes.
+func (c *Cluster) nodes(t *testing.T) map[string]nodestate.State {
+	t.Helper()
+	all := map[string]nodestate.State{}
+	for _, n := range c.Plan().Nodes {
+		s, err := nodestate.Read(func(command ...string) (string, error) { return c.tryOn(n.Name, command...) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[n.Name] = s
+	}
+	return all
+}
