@@ -50,8 +50,8 @@ bench-attach: ## pods with 8 rails, beside bare netlink calls and plugins of the
 model-nightly: ## the simulation of agents and controllers that give addresses, for an hour
 	RAILHEAD_MODEL_TIME=1h $(GO) test -timeout 90m -run TestModel ./internal/ipam/modeltest
 
-test-api: ## objects, admission and the controller on a real API server: eight minutes; RUN=regexp for some
-	RAILHEAD_API=1 $(GO) test -v -count=1 -timeout 40m -run '$(RUN)' ./test/api
+test-api: ## objects, admission and the controller on a real API server: eight minutes; RUN=regexp for some, SHORT=-short for fewer kills
+	RAILHEAD_API=1 $(GO) test -v -count=1 -timeout 40m $(SHORT) -run '$(RUN)' ./test/api
 
 vm: ## real RDMA and SR-IOV in virtual machines; RUN=regexp for some cases
 	RAILHEAD_VM=1 RAILHEAD_VM_RUN='$(RUN)' $(GO) test -v -count=1 -timeout 30m ./test/vm
@@ -62,8 +62,8 @@ cluster: ## a real Kubernetes cluster on this machine; the first time builds Kub
 cluster-down: ## end it
 	$(GO) run ./hack/cluster down
 
-cluster-test: ## tests on real clusters; RUN=regexp for some
-	RAILHEAD_CLUSTER=1 $(GO) test -v -count=1 -p 1 -timeout 40m -run '$(RUN)' ./test/cluster ./hack/demo
+cluster-test: ## tests on real clusters; RUN=regexp for some, SHORT=-short for those that are quick
+	RAILHEAD_CLUSTER=1 $(GO) test -v -count=1 -p 1 -timeout 60m $(SHORT) -run '$(RUN)' ./test/cluster ./hack/demo
 
 demo: ## a cluster with agents, pods that use their rails, and Prometheus
 	$(GO) run ./hack/demo up

@@ -13,6 +13,9 @@ import (
 
 // TestAttachFamilies wants eight rails with IPv6 alone and with both families.
 func TestAttachFamilies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts two clusters of its own: run without -short")
+	}
 	for name, o := range map[string]plan.Options{
 		"IPv6":       {Nodes: 2, Rails: 8, IPv6: true},
 		"dual stack": {Nodes: 2, Rails: 8, IPv4: true, IPv6: true},
