@@ -37,11 +37,14 @@ func runningKernel() (compareFunc, func(), error) {
 		if !ok {
 			return stateGone, nil
 		}
-		differences := linesOf(attacher.Check(ctx, plan))
-		if len(differences) > 0 {
-			return stateDiffers, differences
+		err := attacher.Check(ctx, plan)
+		switch {
+		case err == nil:
+			return stateOK, nil
+		case errors.Is(err, attach.ErrOtherNamespace):
+			return stateGone, nil
 		}
-		return stateOK, nil
+		return stateDiffers, linesOf(err)
 	}
 	return compare, func() { _ = attacher.Close() }, nil
 }
@@ -67,7 +70,7 @@ func linesOf(err error) []string {
 		return nil
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() { // more than joined
 		return []string{err.Error()}
 	}
 	var lines []string

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"railhead/api/spiderpool/v2beta1"
@@ -243,9 +245,23 @@ func TestRunningKernel(t *testing.T) {
 	if state, differences := compare(t.Context(), a); state != stateDiffers || len(differences) == 0 {
 		t.Errorf("%q %v", state, differences)
 	}
+	a.Plan.Cookie = 1 << 63 // of one that ended: another has its number now
+	if state, differences := compare(t.Context(), a); state != stateGone || differences != nil {
+		t.Errorf("a namespace whose number was given again: %q %v", state, differences)
+	}
 	moved, ok := reachable(&attach.Plan{NetNS: "/absent", ID: own}, map[netns.ID]string{own: "/proc/self/ns/net"})
 	if !ok || moved.NetNS != "/proc/self/ns/net" {
 		t.Errorf("%t %+v", ok, moved)
+	}
+}
+
+// TestLinesOf holds that no line loses its beginning.
+func TestLinesOf(t *testing.T) {
+	t.Parallel()
+	one, two := errors.New("one"), fmt.Errorf("two: %w: %w", os.ErrExist, os.ErrInvalid)
+	got := linesOf(errors.Join(one, errors.Join(two)))
+	if diff := cmp.Diff([]string{"one", "two: file already exists: invalid argument"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

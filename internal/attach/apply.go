@@ -45,6 +45,9 @@ func (a *Attacher) Apply(ctx context.Context, plan *Plan) (*Done, error) {
 		return nil, err
 	}
 	defer w.close()
+	if err := w.isApplied(); err != nil {
+		return nil, err
+	}
 	done := &Done{Steps: []Step{{"namespace", time.Since(start)}}}
 	// One thread goes there once for all settings; sockets know where they belong.
 	err = w.ns.Do(func() error {
@@ -81,6 +84,18 @@ func (w *work) fail(err error) error {
 
 // writeDefaults writes what links have from their beginning.
 func (w *work) writeDefaults(stage string) error { return w.run(stage, w.sysctls(w.plan.Defaults)) }
+
+// formerDefaults gives these settings their values back, once the links have
+// theirs: what the pod or another's plugin makes later has nothing of ours.
+func (w *work) formerDefaults() []action {
+	var actions []action
+	for _, before := range w.plan.Before.Sysctls {
+		if slices.ContainsFunc(w.plan.Defaults, func(s routing.Sysctl) bool { return s.Path == before.Path }) {
+			actions = append(actions, action{call: func() error { return w.a.sysctls().write(before) }})
+		}
+	}
+	return actions
+}
 
 // sysctls are settings, which get their values back where they stay.
 func (w *work) sysctls(all []routing.Sysctl) []action {

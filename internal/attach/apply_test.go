@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"railhead/internal/attach/routing"
 	"railhead/internal/kernel/kerneltest"
+	"railhead/internal/kernel/rtnl"
 )
 
 // shapes are pods with all that needs no kind of link that this kernel may lack.
@@ -100,6 +102,59 @@ func TestApply(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDetectionOfDuplicates holds that the pod's rails begin without it, and what
+// the pod makes itself does not.
+func TestDetectionOfDuplicates(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.calico()
+		w.rails = 1
+		if _, err := w.a.Apply(t.Context(), w.plan(w.eightRails("46"))); err != nil {
+			t.Fatal(err)
+		}
+		w.must(w.pod, rtnl.LinkAdd{Name: "own", Kind: "bridge"})
+		w.inside(w.ns, func() {
+			for link, want := range map[string]string{"net1": "0", "own": "1", "default": "1"} {
+				if got, err := w.a.sysctls().read("net/ipv6/conf/" + link + "/accept_dad"); err != nil || got != want {
+					t.Errorf("accept_dad of %s: %q, %v; want %q", link, got, err, want)
+				}
+			}
+		})
+	})
+}
+
+// TestApplyTwice holds that a plan of nothing but routes on links of others stays
+// as well.
+func TestApplyTwice(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.calico()
+		w.must(w.node, rtnl.LinkAdd{Name: "net1", Kind: "macvlan", Mode: "bridge", Parent: 110, Index: 50, NetNS: int(w.ns.Fd()), Up: true})
+		w.must(w.pod, address(50, "172.16.11.10/24"))
+		pod := w.eightRails("4")
+		pod.Interfaces = pod.Interfaces[:2]
+		pod.Interfaces[1].Link, pod.Interfaces[1].Foreign = Link{}, true
+		pod.Interfaces[1].Tuning.MTU = 1400
+		w.must(w.pod, rtnl.LinkAdd{Name: "other", Kind: "bridge", Group: Group}) // of another plan
+		before := w.snapshot()
+		plan := w.plan(pod)
+		if _, err := w.a.Apply(t.Context(), plan); err != nil {
+			t.Fatal(err)
+		}
+		attached := w.snapshot()
+		if _, err := w.a.Apply(t.Context(), plan); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("applied twice: %v, want %v", err, fs.ErrExist)
+		}
+		w.same("applied twice", attached)
+		if err := w.a.Undo(t.Context(), plan, nil); err != nil {
+			t.Error(err)
+		}
+		w.same("undone", before)
+	})
 }
 
 // fromDisk is a Plan as a later run of the agent has it.

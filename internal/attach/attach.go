@@ -17,10 +17,13 @@ import (
 
 // Group is the group (IFLA_GROUP) of every link that is made in a pod: a pod
 // loses all of them by one request. SharedGroup is that of links on the node
-// that several pods stand on: VLANs and bonds below their rails.
+// that several pods stand on: VLANs and bonds below their rails. DeviceGroup is
+// that of a device of the node that was moved into a pod, until it is again what
+// it was.
 const (
 	Group       = 0x5248
 	SharedGroup = 0x5249
+	DeviceGroup = 0x524a
 )
 
 // Kind is how an interface comes into its pod.
@@ -93,7 +96,7 @@ type Bond struct {
 type Device struct {
 	Name       string
 	MAC        net.HardwareAddr
-	KernelPath string // below /sys/devices
+	KernelPath string // below /sys/devices, with or without that
 	PCIAddress string // 0000:3b:00.2
 }
 

@@ -32,7 +32,7 @@ type Attacher struct {
 	rules  sync.Mutex // held while rules and routes of the node change
 
 	mu    sync.Mutex
-	users map[string]map[string]bool // of shared links: container IDs, since this Attacher began
+	users map[string]map[string]bool // of shared links and of the node's rules: container IDs, since this Attacher began
 
 	// mark and unmark are of package nft.
 	mark   func(netnsFD int, table, dev string, mark, mask uint32) error
@@ -87,7 +87,8 @@ func New(config Config) (*Attacher, error) {
 // Close closes the Attacher's sockets. Nothing must be under way.
 func (a *Attacher) Close() error { return errors.Join(a.node.Close(), a.home.Close()) }
 
-// use notes that a pod stands on a shared link, and says whether that is news.
+// use notes that a pod stands on a shared link, or needs a rule of the node, and
+// says whether that is news.
 func (a *Attacher) use(name, containerID string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -99,8 +100,8 @@ func (a *Attacher) use(name, containerID string) bool {
 	return !before
 }
 
-// leave notes that a pod does not stand on a shared link any more, and says
-// whether another does that came since this Attacher began.
+// leave notes that a pod does so no more, and says whether another does that came
+// since this Attacher began.
 func (a *Attacher) leave(name, containerID string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -143,8 +143,8 @@ func (w *work) checkLink(i PlannedInterface, l rtnl.Link) error {
 	return errors.Join(errs...)
 }
 
-// checkNamespace compares routes, rules and neighbours. Protocol is that of the
-// rules that count, "" for all.
+// checkNamespace compares routes, rules and neighbours. Node is what errors begin
+// with.
 func (c contents) checkNamespace(want routing.Namespace, node string) error {
 	var errs []error
 	for _, r := range want.Routes {
@@ -153,12 +153,8 @@ func (c contents) checkNamespace(want routing.Namespace, node string) error {
 		}
 	}
 	for _, r := range want.Rules {
-		rule := ruleOf(r, "")
-		if !slices.ContainsFunc(c.rules, func(h rtnl.Rule) bool {
-			return h.Family == rule.Family && h.Priority == rule.Priority && h.Src == rule.Src && h.Mark == rule.Mark &&
-				h.Table == rule.Table && h.Action == rule.Action && !h.Invert
-		}) {
-			errs = append(errs, missing(r.Owner, "%srule of priority %d%s for table %d (%s)", node, r.Priority, from(r), r.Table, rule.Family))
+		if !hasRule(c.rules, r) {
+			errs = append(errs, missing(r.Owner, "%srule of priority %d%s for table %d (%s)", node, r.Priority, from(r), r.Table, familyName(r.Family)))
 		}
 	}
 	for _, n := range want.Neighbours {

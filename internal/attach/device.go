@@ -22,6 +22,9 @@ func (p *planner) device(i *Interface, planned *PlannedInterface) error {
 	if l.Name == "lo" || l.MasterIndex != 0 {
 		return fmt.Errorf("device %s: want a link of its own, not lo nor one that is in a bond or bridge", l.Name)
 	}
+	if l.Group == DeviceGroup {
+		return fmt.Errorf("device %s: it comes back from another pod just now, and is not yet what it was before: want to try again; if no record of that pod is left, ip link set %s group default", l.Name, l.Name)
+	}
 	for _, other := range p.plan.Interfaces {
 		if other.Kind == HostDevice && other.ParentIndex == l.Index {
 			return fmt.Errorf("device %s: %s has it already", l.Name, other.Name)
@@ -113,7 +116,8 @@ func (p *planner) find(d Device) (rtnl.Link, error) {
 	if d.KernelPath != "" {
 		set++
 		field, value = "kernelpath", d.KernelPath
-		match = named(netdevsBelow(filepath.Join(p.a.config.Sys, "devices", strings.TrimPrefix(filepath.Clean("/"+d.KernelPath), p.a.config.Sys+"/devices"))))
+		below := strings.TrimPrefix(filepath.Clean("/"+d.KernelPath), "/sys/devices") // wherever ours is mounted
+		match = named(netdevsBelow(filepath.Join(p.a.config.Sys, "devices", below)))
 	}
 	if d.PCIAddress != "" {
 		set++

@@ -13,6 +13,13 @@ import (
 // bringIn moves a device into the pod and sets it there. What was done of it
 // when that fails is taken back.
 func (w *work) bringIn(i *PlannedInterface) error {
+	if l, err := w.pod.LinkByName(i.Name); !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
+			return fmt.Errorf("links of the pod: %w", err)
+		}
+		return fmt.Errorf("name %q is taken in the pod by link %d: want a free one: %w", i.Name, l.Index, fs.ErrExist)
+	}
+	mark := rtnl.LinkSet{Index: i.ParentIndex, Group: new(DeviceGroup)} // before all else: so it is known what to do with it
 	set := rtnl.LinkSet{
 		Index: i.ParentIndex, NetNS: w.ns.FD(), Name: i.Name, MTU: i.MTU, Up: new(true),
 	}
@@ -22,7 +29,7 @@ func (w *work) bringIn(i *PlannedInterface) error {
 	if i.TxQueueLen != 0 {
 		set.TxQueueLen = &i.TxQueueLen
 	}
-	if err := errors.Join(w.a.node.Do(set)...); err != nil {
+	if err := errors.Join(w.a.node.Do(mark, set)...); err != nil {
 		return errors.Join(err, w.bringBack(i))
 	}
 	l, err := w.pod.LinkByName(i.Name)
@@ -34,14 +41,15 @@ func (w *work) bringIn(i *PlannedInterface) error {
 }
 
 // bringBack gives a device to the node again, from wherever it is. Of one that
-// is nowhere, there is nothing to be done.
+// is nowhere, or on the node without our mark, there is nothing to be done: it
+// never left, or has been made what it was, and what it is now is not ours.
 func (w *work) bringBack(i *PlannedInterface) error {
 	err := w.moveBack(i)
 	links, listed := w.a.node.Links()
 	if listed != nil {
 		return errors.Join(err, fmt.Errorf("links of the node: %w", listed))
 	}
-	n := slices.IndexFunc(links, i.isDevice)
+	n := slices.IndexFunc(links, func(l rtnl.Link) bool { return l.Group == DeviceGroup && i.isDevice(l) })
 	if n < 0 {
 		return err
 	}
@@ -66,7 +74,7 @@ func (w *work) moveBack(i *PlannedInterface) error {
 		return nil
 	}
 	index := links[n].Index
-	back := w.pod.Do(rtnl.LinkSet{Index: index, Up: new(false)}, rtnl.LinkSet{Index: index, NetNS: w.a.home.FD(), Name: i.Before.Name})
+	back := w.pod.Do(rtnl.LinkSet{Index: index, Up: new(false), Group: new(DeviceGroup)}, rtnl.LinkSet{Index: index, NetNS: w.a.home.FD(), Name: i.Before.Name})
 	if errors.Is(errors.Join(back...), fs.ErrExist) {
 		// Better under any name than not at all: in the pod's namespace it would
 		// be the kernel that gives it one.
@@ -91,7 +99,8 @@ func (i *PlannedInterface) isDevice(l rtnl.Link) bool {
 	return name && (strings.EqualFold(l.Address, b.MAC) || i.MAC != "" && strings.EqualFold(l.Address, i.MAC))
 }
 
-// restore makes a link of the node again what it was.
+// restore makes a link of the node again what it was, and when it is takes our
+// mark away.
 func (a *Attacher) restore(was Former, l rtnl.Link) error {
 	var requests []rtnl.Request
 	set := rtnl.LinkSet{Index: l.Index}
@@ -117,21 +126,29 @@ func (a *Attacher) restore(was Former, l rtnl.Link) error {
 	if was.Up && (differs || !l.Up) || !was.Up && l.Up {
 		requests = append(requests, rtnl.LinkSet{Index: l.Index, Up: &was.Up})
 	}
+	err := errors.Join(errors.Join(a.node.Do(requests...)...), a.configure(was, l.Index))
+	if err == nil {
+		err = errors.Join(a.node.Do(rtnl.LinkSet{Index: l.Index, Group: &was.Group})...)
+	}
+	if err != nil {
+		return fmt.Errorf("device %s: %w", was.Name, err)
+	}
+	return nil
+}
+
+// configure gives a link the addresses and routes that it had, but for those that
+// are there.
+func (a *Attacher) configure(was Former, index int) error {
+	var requests []rtnl.Request
 	for _, address := range was.Addresses {
-		address.LinkIndex = l.Index
+		address.LinkIndex = index
 		requests = append(requests, rtnl.AddressAdd{Address: address})
 	}
 	if was.Up {
 		for _, route := range was.Routes {
-			route.LinkIndex = l.Index
+			route.LinkIndex = index
 			requests = append(requests, rtnl.RouteAdd{Route: route})
 		}
 	}
-	var errs []error
-	for _, err := range a.node.Do(requests...) {
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			errs = append(errs, fmt.Errorf("device %s: %w", was.Name, err))
-		}
-	}
-	return errors.Join(errs...)
+	return ignore(a.node.Do(requests...), fs.ErrExist)
 }

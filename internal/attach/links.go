@@ -27,7 +27,7 @@ func (w *work) addLinks(stage string) error {
 			made = append(made, action{owner: i.Name, onNode: true, made: true, do: w.linkAdd(i), undo: rtnl.LinkDelete{Index: i.Index}})
 		}
 	}
-	return w.run(stage, slices.Concat(made, w.veth(), moved, above))
+	return w.run(stage, slices.Concat(made, w.veth(), moved, above, w.formerDefaults()))
 }
 
 // linkAdd makes a link on one of the node, in the pod.

@@ -24,13 +24,16 @@ func (w *work) addOnNode(stage string) error {
 	defer w.a.rules.Unlock()
 	var actions []action
 	for _, rule := range host.Rules {
+		if w.a.use(ruleName(rule), w.plan.ContainerID) {
+			w.using = append(w.using, ruleName(rule))
+		}
 		actions = append(actions, action{
 			owner: rule.Owner, onNode: true, mayExist: true,
 			do: rtnl.RuleAdd{Rule: ruleOf(rule, hostRuleProtocol)},
 			undoCall: func() error {
 				w.a.rules.Lock()
 				defer w.a.rules.Unlock()
-				return w.a.dropRules([]routing.Rule{rule})
+				return w.a.dropRules([]routing.Rule{rule}, w.plan.ContainerID)
 			},
 		})
 	}
@@ -50,12 +53,8 @@ func (w *work) hostRoute(r routing.Route) action {
 	route := routeOf(r, w.host)
 	var replaced []rtnl.Route
 	return action{
-		owner: r.Owner, onNode: true,
-		call: func() error {
-			err := errors.Join(w.a.node.Do(rtnl.RouteAdd{Route: route})...)
-			if !errors.Is(err, fs.ErrExist) {
-				return err
-			}
+		owner: r.Owner, onNode: true, do: rtnl.RouteAdd{Route: route},
+		instead: func() (err error) {
 			if replaced, err = w.a.routesTo(route); err != nil {
 				return err
 			}
@@ -100,12 +99,21 @@ func (w *work) undoOnNode() error {
 	}
 	w.a.rules.Lock()
 	defer w.a.rules.Unlock()
-	return errors.Join(ignore(w.a.node.Do(requests...), fs.ErrNotExist), w.a.dropRules(host.Rules))
+	return errors.Join(ignore(w.a.node.Do(requests...), fs.ErrNotExist), w.a.dropRules(host.Rules, w.plan.ContainerID))
+}
+
+// ruleName is what the users of one of the node's rules are kept by: no link has
+// such a name.
+func ruleName(r routing.Rule) string {
+	return fmt.Sprintf("rule %d for table %d (%s)", r.Priority, r.Table, familyName(r.Family))
 }
 
 // dropRules takes away those rules that lead to a table without routes: the last
-// pod has gone. Like ones of others stay.
-func (a *Attacher) dropRules(rules []routing.Rule) error {
+// pod has gone. Like ones of others stay. While another pod is known to have come
+// since this Attacher began, the node's routes, a thousand or more, are not asked
+// for.
+func (a *Attacher) dropRules(rules []routing.Rule, containerID string) error {
+	rules = slices.DeleteFunc(slices.Clone(rules), func(r routing.Rule) bool { return a.leave(ruleName(r), containerID) })
 	if len(rules) == 0 {
 		return nil
 	}

@@ -20,12 +20,15 @@ type Plan struct {
 	ContainerID string   `json:"containerID"`
 	NetNS       string   `json:"netNS"` // path
 	ID          netns.ID `json:"id"`    // of the namespace that was at the path
+	// Cookie is that namespace's too (SO_NETNS_COOKIE), which none has again until
+	// the node is started anew; 0 where the kernel, before Linux 5.14, has none.
+	Cookie uint64 `json:"cookie,omitempty"`
 	// Shared are links on the node, in the order in which they are made.
 	Shared []SharedLink `json:"shared,omitempty"`
 	// Interfaces are the pod's, in the order in which networks are attached.
 	Interfaces []PlannedInterface `json:"interfaces"`
-	// Defaults are settings of the pod's namespace that are written before it
-	// has links, Sysctls those after it; Routing's are among them.
+	// Defaults are settings of the pod's namespace that its links begin with, and
+	// that end with their making; Sysctls are written after it, Routing's among them.
 	Defaults []routing.Sysctl `json:"defaults,omitempty"`
 	Sysctls  []routing.Sysctl `json:"sysctls,omitempty"`
 	Routing  routing.Result   `json:"routing"`
@@ -90,6 +93,7 @@ type Former struct {
 	Port        string         `json:"port,omitempty"`   // p0
 	MTU         int            `json:"mtu"`
 	TxQueueLen  int            `json:"txQueueLen"`
+	Group       int            `json:"group,omitempty"`
 	Up          bool           `json:"up"`
 	Promisc     bool           `json:"promisc,omitempty"`
 	AllMulti    bool           `json:"allMulti,omitempty"`
@@ -102,7 +106,7 @@ type Former struct {
 func formerOf(l rtnl.Link) Former {
 	return Former{
 		Name: l.Name, Index: l.Index, MAC: l.Address, PermMAC: l.PermAddress, Bus: l.ParentBus, Device: l.ParentDev, Port: l.PhysPortName,
-		MTU: l.MTU, TxQueueLen: l.TxQueueLen, Up: l.Up, MasterIndex: l.MasterIndex,
+		MTU: l.MTU, TxQueueLen: l.TxQueueLen, Group: l.Group, Up: l.Up, MasterIndex: l.MasterIndex,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"slices"
 
@@ -13,9 +14,10 @@ import (
 )
 
 // firstIndex is that of the first link that is made in a pod. It is beyond what
-// kernels count up to: links that come later on their own do not take it, and
-// kernels before 6.14 want it to be free on the node too.
-const firstIndex = 1_000_000
+// kernels count up to, one for each link that was ever made: links that come
+// later on their own do not take it, and kernels before 6.14 want it to be free
+// on the node too, which may have had a million in a year of short jobs.
+const firstIndex = 1_000_000_000
 
 // planner is a pod that is being planned.
 type planner struct {
@@ -181,22 +183,25 @@ const kindVeth = "veth"
 // NodeAddresses are the node's own: those of its hardware, bonds and VLANs, in
 // the order in which the kernel lists them.
 func (a *Attacher) NodeAddresses() ([]netip.Addr, error) {
-	links, err := a.node.Links()
-	if err != nil {
-		return nil, fmt.Errorf("links of the node: %w", err)
-	}
 	addresses, err := a.node.Addresses()
 	if err != nil {
 		return nil, fmt.Errorf("addresses of the node: %w", err)
 	}
-	own := map[int]bool{}
-	for _, l := range links {
-		own[l.Index] = l.Up && slices.Contains([]string{"", "bond", "vlan", "team", "ipoib"}, l.Kind)
-	}
+	own := map[int]bool{} // of the few links that have any: a node has a link for each pod
 	all := []netip.Addr{}
 	for _, addr := range addresses {
 		ip := addr.Prefix.Addr()
-		if own[addr.LinkIndex] && addr.Scope == "global" && !ip.IsLoopback() && !slices.Contains(all, ip) {
+		if addr.Scope != "global" || ip.IsLoopback() || slices.Contains(all, ip) {
+			continue
+		}
+		if _, asked := own[addr.LinkIndex]; !asked {
+			l, err := a.node.Link(addr.LinkIndex)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, fmt.Errorf("links of the node: %w", err)
+			}
+			own[addr.LinkIndex] = err == nil && l.Up && slices.Contains([]string{"", "bond", "vlan", "team", "ipoib"}, l.Kind)
+		}
+		if own[addr.LinkIndex] {
 			all = append(all, ip)
 		}
 	}

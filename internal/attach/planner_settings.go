@@ -108,7 +108,8 @@ func (p *planner) removed() error {
 	return nil
 }
 
-// before notes the values of settings that stay when the pod's links go.
+// before notes whose namespace it is, and the values of settings that stay when
+// the pod's links go.
 func (p *planner) before() error {
 	var stay []routing.Sysctl
 	seen := map[string]bool{}
@@ -118,10 +119,10 @@ func (p *planner) before() error {
 			stay = append(stay, s)
 		}
 	}
-	if len(stay) == 0 {
-		return nil
-	}
-	return p.ns.Do(func() error {
+	return p.ns.Do(func() (err error) {
+		if p.plan.Cookie, err = cookie(); err != nil {
+			return err
+		}
 		for _, s := range stay {
 			value, err := p.a.sysctls().read(s.Path)
 			switch {

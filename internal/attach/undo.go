@@ -16,8 +16,11 @@ import (
 // touched. It goes on after errors and may be called again.
 //
 // InUse says whether another pod stands on a shared link of the node; nil: none
-// does. A context that ends does not stop it: it waits for nobody but the
-// kernel, and half of it is worse than all.
+// does. Pods that are being taken away do not count: of two that go at once, each
+// would leave it to the other.
+//
+// A context that ends does not stop it: it waits for nobody but the kernel, and
+// half of it is worse than all.
 func (a *Attacher) Undo(_ context.Context, plan *Plan, inUse func(shared string) bool) error {
 	if plan.Version > Version {
 		return fmt.Errorf("plan of version %d: want at most %d: a later release made it", plan.Version, Version)
@@ -58,9 +61,12 @@ func (w *work) undoPod() error {
 			w.index[l.Name] = l.Index // a device that was moved
 		}
 	}
-	requests := append([]rtnl.Request{rtnl.LinkDeleteGroup{Group: Group}}, w.leftovers(there)...)
+	requests := w.leftovers(there)
+	if w.links() > 0 { // else those of the group are another plan's
+		requests = slices.Insert(requests, 0, rtnl.Request(rtnl.LinkDeleteGroup{Group: Group}))
+	}
 	errs := w.pod.Do(requests...)
-	if len(errs) > 0 && errors.Is(errs[0], rtnl.ErrNotSupported) {
+	if w.links() > 0 && len(errs) > 0 && errors.Is(errs[0], rtnl.ErrNotSupported) {
 		errs[0] = w.deleteOneByOne(links)
 	}
 	return errors.Join(ignore(errs, fs.ErrNotExist, fs.ErrExist), w.undoSettings(there), w.undoMarks())

@@ -189,6 +189,9 @@ func TestHostRules(t *testing.T) {
 			}
 		}
 		w.same("both gone", before)
+		if len(w.a.users) != 0 {
+			t.Errorf("users %v: want none", w.a.users)
+		}
 
 		w.must(w.node, rtnl.RuleAdd{Rule: rtnl.Rule{Family: "inet", Priority: 1000, Table: 500}})
 		before = w.snapshot()
@@ -310,6 +313,115 @@ func TestHostDevice(t *testing.T) {
 			t.Error(err)
 		}
 		w.same("undone when the name is free again", before)
+	})
+}
+
+// TestHostDeviceAgain holds that a device is made again what it was once: what
+// is done with it later on the node is somebody else's.
+func TestHostDeviceAgain(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.calico()
+		w.must(w.node, address(110, "172.16.11.1/24"), rtnl.LinkSet{Index: 110, Group: new(7)})
+		pod := w.eightRails("4")
+		pod.Interfaces = pod.Interfaces[:2]
+		pod.Interfaces[1].Link = Link{Kind: HostDevice, Device: Device{Name: parentName(0)}}
+		before := w.snapshot()
+		plan := fromDisk(t, w.plan(pod))
+		changed := func() state {
+			w.must(w.node, rtnl.LinkSet{Index: 110, MTU: 1300}, rtnl.LinkSet{Index: 110, Up: new(false)},
+				rtnl.AddressDelete{Address: rtnl.Address{LinkIndex: 110, Prefix: prefix("172.16.11.1/24")}})
+			return w.snapshot()
+		}
+		back := func() {
+			w.must(w.node, rtnl.LinkSet{Index: 110, MTU: 1500, Up: new(true)}, address(110, "172.16.11.1/24"))
+			w.same("as before", before)
+		}
+
+		mine := changed()
+		if err := w.a.Undo(t.Context(), plan, nil); err != nil {
+			t.Error(err)
+		}
+		w.same("undone without having been applied", mine)
+		back()
+
+		if _, err := w.a.Apply(t.Context(), plan); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.a.Undo(t.Context(), plan, nil); err != nil {
+			t.Error(err)
+		}
+		w.same("undone", before)
+		mine = changed()
+		if err := w.a.Undo(t.Context(), plan, nil); err != nil {
+			t.Error(err)
+		}
+		w.same("undone twice", mine)
+		back()
+
+		w.must(w.node, rtnl.LinkSet{Index: 110, Group: new(DeviceGroup)})
+		_, err := w.a.Plan(t.Context(), pod)
+		if err == nil || !strings.HasPrefix(err.Error(), "interface net1: device enp11s0f0np0: it comes back from another pod just now") {
+			t.Errorf("plan with a device that is not what it was yet: %v", err)
+		}
+	})
+}
+
+// TestKernelPath finds a device by its directory, wherever the node's sysfs is.
+func TestKernelPath(t *testing.T) {
+	t.Parallel()
+	sys := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(sys, "devices/pci0000:3a/0000:3b:00.2/net", parentName(3)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.a.config.Sys = sys
+		for _, path := range []string{"/sys/devices/pci0000:3a/0000:3b:00.2", "pci0000:3a/0000:3b:00.2", "/sys/devices/pci0000:3a/0000:3b:00.2/net/" + parentName(3)} {
+			l, err := (&planner{a: w.a}).find(Device{KernelPath: path})
+			if err != nil || l.Name != parentName(3) {
+				t.Errorf("%s: link %q, %v", path, l.Name, err)
+			}
+		}
+	})
+}
+
+// TestReusedNamespace holds that a namespace is another one that has path and
+// number of the one that was planned for: the kernel gives numbers again.
+func TestReusedNamespace(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.calico()
+		w.rails = 2
+		plan := w.plan(w.eightRails("46"))
+		if plan.Cookie == 0 {
+			t.Skip("this kernel has no SO_NETNS_COOKIE, which Linux 5.14 brought")
+		}
+		if other := newPod(t, w); other.plan(other.eightRails("4")).Cookie == plan.Cookie {
+			t.Errorf("two namespaces have cookie %d", plan.Cookie)
+		}
+		if _, err := w.a.Apply(t.Context(), plan); err != nil {
+			t.Fatal(err)
+		}
+		before := w.snapshot()
+		old := *plan
+		old.Cookie--
+		old.Routing.Host = routing.Namespace{} // the node's knows pods by numbers of links
+		if err := w.a.Undo(t.Context(), &old, nil); err != nil {
+			t.Error(err)
+		}
+		if _, err := w.a.Apply(t.Context(), &old); !errors.Is(err, ErrOtherNamespace) || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("apply: %v, want %v", err, ErrOtherNamespace)
+		}
+		if err := w.a.Check(t.Context(), &old); !errors.Is(err, ErrOtherNamespace) {
+			t.Errorf("check: %v, want %v", err, ErrOtherNamespace)
+		}
+		w.same("the newer pod", before)
+		if err := w.a.Check(t.Context(), plan); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -22,7 +22,7 @@ type work struct {
 	index   map[string]int // of the pod's links, as far as they are there
 	parents map[string]int // of shared links on the node
 	host    int            // index of the node's end of the pod's link over it; 0: none
-	using   []string       // shared links that this work was the first to note as used
+	using   []string       // shared links and rules of the node that this work was the first to note as used
 	done    []action       // in the order in which they were done
 }
 
@@ -33,9 +33,9 @@ func (a *Attacher) open(plan *Plan) (*work, error) {
 	if err != nil {
 		return w, gone(plan.NetNS, err)
 	}
-	if ns.ID() != plan.ID {
+	if err := plan.isNamespace(ns); err != nil {
 		_ = ns.Close()
-		return w, fmt.Errorf("network namespace %s is %v: want %v, for which this was planned: %w", plan.NetNS, ns.ID(), plan.ID, fs.ErrNotExist)
+		return w, err
 	}
 	pod, err := rtnl.Dial(&rtnl.Config{NetNS: ns.FD()})
 	if err != nil {
@@ -95,8 +95,9 @@ type action struct {
 
 	do, undo         rtnl.Request
 	call, undoCall   func() error
-	mayExist, absent bool // that it is there already, or is not there to be removed, is fine, and then it is not ours
-	made             bool // it makes a link in the pod
+	mayExist, absent bool         // that it is there already, or is not there to be removed, is fine, and then it is not ours
+	made             bool         // it makes a link in the pod
+	instead          func() error // of a request, where there is something in its place already
 }
 
 // run does actions in order, those next to each other that are requests of one
@@ -139,6 +140,9 @@ func (w *work) piece(stage string, actions []action) error {
 	}
 	var failed []error
 	for n, act := range actions {
+		if act.instead != nil && errors.Is(errs[n], fs.ErrExist) {
+			errs[n] = act.instead()
+		}
 		switch err := errs[n]; {
 		case err == nil:
 			w.done = append(w.done, act)

@@ -103,9 +103,9 @@ func (b *builder) vlan(config []byte) error {
 	case c.VLANMode != "" && c.VLANMode != "manual":
 		err = badField("vlanMode", c.VLANMode, "manual")
 	case c.VLANID == nil:
-		err = fmt.Errorf("field vlanId: is missing: want 0 to %d", most)
-	case *c.VLANID < 0 || *c.VLANID > most:
-		err = badField("vlanId", *c.VLANID, fmt.Sprintf("0 to %d", most))
+		err = fmt.Errorf("field vlanId: is missing: want 1 to %d", most)
+	case *c.VLANID < 1 || *c.VLANID > most: // 0 would be none
+		err = badField("vlanId", *c.VLANID, fmt.Sprintf("1 to %d", most))
 	default:
 		b.made.Link.VLANID = *c.VLANID
 	}
