@@ -49,6 +49,7 @@ type Agent struct {
 	exporter   *exporter.Exporter
 	addresses  *address.Service              // nil: pods are given none
 	networking *networking                   // nil: the container runtime is not served
+	served     chan struct{}                 // closed once the container runtime is served no more, or is not at all
 	sources    []func(context.Context) error // what is asked in the background
 }
 
@@ -59,7 +60,7 @@ func New(config Config) (*Agent, error) {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &Agent{}
+	a := &Agent{served: make(chan struct{})}
 	e := config.Exporter
 	options := attribution.Options{QPSAtMost: cmp.Or(config.QPSAtMost, attribution.DefaultQPSAtMost)}
 	if config.Kubernetes != nil {
@@ -118,8 +119,23 @@ func (a *Agent) giveAddresses(config *Config, pods attribution.PodSource) (err e
 	if err != nil {
 		return fmt.Errorf("addresses of pods: %w", err)
 	}
-	a.sources = append(a.sources, a.addresses.Run)
+	a.sources = append(a.sources, outlive(a.addresses.Run, a.served))
 	return nil
+}
+
+// outlive runs something until its context has ended and others are done, who need
+// it to come to their end.
+func outlive(run func(context.Context) error, done <-chan struct{}) func(context.Context) error {
+	return func(ctx context.Context) error {
+		longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+		defer cancel(nil)
+		stop := context.AfterFunc(ctx, func() {
+			<-done
+			cancel(context.Cause(ctx))
+		})
+		defer stop()
+		return run(longer)
+	}
 }
 
 // Addresses gives the node's pods their addresses; nil where the agent does not.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
@@ -56,6 +57,7 @@ type networking struct {
 // serveRuntime has the container runtime served, if the agent is to.
 func (a *Agent) serveRuntime(config *Config) error {
 	if config.CNI == nil {
+		close(a.served)
 		return nil
 	}
 	if a.addresses == nil {
@@ -66,12 +68,16 @@ func (a *Agent) serveRuntime(config *Config) error {
 		return fmt.Errorf("what the node knows of its cluster: %w", err)
 	}
 	a.networking = &networking{config: *config, addresses: a.addresses, cluster: known, log: config.Logger}
-	a.sources = append(a.sources, known.Run, a.networking.run)
+	a.sources = append(a.sources, outlive(known.Run, a.served), func(ctx context.Context) error {
+		return a.networking.run(ctx, sync.OnceFunc(func() { close(a.served) }))
+	})
 	return nil
 }
 
-// run serves the runtime until ctx ends, or until nobody can call any more.
-func (r *networking) run(ctx context.Context) error {
+// run serves the runtime until ctx ends, or until nobody can call any more. Once
+// no call needs anything, served is called.
+func (r *networking) run(ctx context.Context, served func()) error {
+	defer served()
 	listener, err := await(ctx, r.log, "socket", cnicall.ErrInUse, func() (*cnicall.Listener, error) {
 		return cnicall.Listen(r.config.CNI.Socket)
 	})
@@ -96,22 +102,34 @@ func (r *networking) run(ctx context.Context) error {
 	}
 	r.metrics.set(server.Collectors())
 	err = r.serve(ctx, listener, server)
+	served()
 	if ctx.Err() == nil {
 		return err
 	}
-	return errors.Join(err, r.leave(records))
+	return errors.Join(err, r.leave(ctx, records))
 }
 
-// serve runs the server and what keeps it reachable.
+// serve runs the server and what keeps it reachable. Calls that are under way when
+// ctx ends come to their end before the server does.
 func (r *networking) serve(ctx context.Context, listener *cnicall.Listener, server *cniserver.Server) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return server.Run(ctx) })
+	answered := make(chan struct{})
+	group.Go(func() error { return outlive(server.Run, answered)(ctx) })
 	group.Go(func() error {
-		return cnicall.Serve(ctx, listener, server.Handle, cnicall.Limits{Report: func(err error) { r.log.Warn("call of the container runtime", "error", err) }})
+		defer close(answered)
+		return cnicall.Serve(ctx, listener, server.Handle, r.limits())
 	})
 	group.Go(func() error { return watch(ctx, listener) })
 	group.Go(func() error { r.install(ctx); return nil })
 	return group.Wait()
+}
+
+// limits are those of calls. Plugins of others that a call runs may call us for
+// addresses, and are calls, too: with as many at once as there may be pods, these
+// would wait for those that wait for them.
+func (r *networking) limits() cnicall.Limits {
+	const calls = 4096 // a node has some hundred pods; waiting costs little
+	return cnicall.Limits{Calls: calls, Report: func(err error) { r.log.Warn("call of the container runtime", "error", err) }}
 }
 
 // records opens what is known to be attached, once no other agent has it.
@@ -149,6 +167,7 @@ func (r *networking) server(records *record.Store, attacher *attach.Attacher) (*
 		ClusterNetwork: func(file, name string) (*libcni.NetworkConfigList, error) {
 			return cniinstall.ClusterNetwork{File: file, Name: name}.Load(r.seen(c.ConfDir))
 		},
+		ReadNAD:    r.cluster.ReadNAD,
 		Files:      plugins.Files,
 		BootID:     strings.TrimSpace(boot),
 		NetNS:      r.seenNetNS,
@@ -166,7 +185,7 @@ func (r *networking) install(ctx context.Context) {
 		case len(state.Problems) > 0:
 			r.log.Warn("CNI program and network", "phase", state.Phase, "problems", state.Problems)
 		default:
-			r.log.Info("CNI program and network", "phase", state.Phase, "clusterNetwork", state.Cluster.File, "changed", state.Changed)
+			r.log.Info("CNI program and network", "phase", state.Phase, "cluster_network", state.Cluster.File, "changed", state.Changed)
 		}
 	})
 }

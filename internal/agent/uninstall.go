@@ -32,11 +32,11 @@ var errStays = errors.New("the agent is not uninstalled")
 // leave takes away what the agent brought to its node if it is uninstalled: if
 // the DaemonSet of its pod is gone. An agent that is restarted or updated leaves
 // everything as it is, and so does one that cannot tell.
-func (r *networking) leave(records *record.Store) error {
+func (r *networking) leave(ctx context.Context, records *record.Store) error {
 	if r.config.CNI.Pod == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), uninstallLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), uninstallLimit)
 	defer cancel()
 	if err := r.uninstalled(ctx); err != nil {
 		r.log.Info("the CNI program and network stay", "because", err)

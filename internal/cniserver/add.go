@@ -109,7 +109,7 @@ func (s *Server) lives(att record.Attachment) bool {
 func (s *Server) attach(ctx context.Context, a *attempt) (json.RawMessage, error) {
 	began := time.Now()
 	var err error
-	if a.list, err = s.networksOf(a.call, a.pod); err != nil {
+	if a.list, err = s.networksOf(ctx, a.call, a.pod); err != nil {
 		close(a.addressed)
 		return nil, err
 	}

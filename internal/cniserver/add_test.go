@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"railhead/internal/attach/probe"
+	"railhead/internal/attach/record"
 	"railhead/internal/cnicall"
 	"railhead/internal/kernel/kerneltest"
 	"railhead/internal/npwg"
@@ -84,8 +85,9 @@ func (w *world) checkPatch(key string, networks int) {
 			w.t.Errorf("status of a rail: %+v", n)
 		}
 	}
-	if !json.Valid([]byte(patch.Metadata.Annotations[AnnotationAttachment])) || patch.Metadata.UID == "" {
-		w.t.Errorf("patch %s", list[0])
+	report, err := record.ParseAnnotation(patch.Metadata.Annotations[record.Annotation])
+	if err != nil || patch.Metadata.UID == "" || report.At.IsZero() || len(report.Interfaces) != networks || len(report.Routes) == 0 || len(report.Rules) == 0 {
+		w.t.Errorf("patch %s: %v", list[0], err)
 	}
 }
 

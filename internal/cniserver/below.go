@@ -42,14 +42,22 @@ func (s *Server) below(ctx context.Context, c call) cnicall.Answer {
 	case pluginCoordinator + " " + cnicall.Check:
 		return answered(nil, s.checkCoordinator(ctx, c))
 	case pluginIPAM + " " + cnicall.GC, pluginCoordinator + " " + cnicall.GC:
-		return cnicall.Answer{} // what namespaces leave behind is found when the agent starts
+		return answered(nil, s.collectBelow(ctx, c))
 	}
 	if c.Command == cnicall.Del || c.Command == cnicall.GC {
 		return cnicall.Answer{} // nothing was attached
 	}
 	return answerOf(coded(cnicall.CodeConfig, fmt.Errorf(
-		"network %s, interface %s: plugin %s: this release does not attach it below another runtime of networks yet: want the cluster's pods attached by %s, or one of %s and %s here",
-		c.conf.Name, c.IfName, c.Plugin, ownPlugin, pluginIPAM, pluginCoordinator)))
+		"network %s, interface %s: plugin %s: this release does not attach it below another runtime of networks yet: want %s",
+		c.conf.Name, c.IfName, c.Plugin, insteadOf(c.Plugin))))
+}
+
+// insteadOf says what to do without a plugin.
+func insteadOf(plugin string) string {
+	if plugin == pluginIfacer {
+		return "the VLAN or bond made on the node and named as the master of the plugin behind, or the cluster's pods attached by " + ownPlugin
+	}
+	return fmt.Sprintf("the cluster's pods attached by %s, or one of %s and %s here", ownPlugin, pluginIPAM, pluginCoordinator)
 }
 
 // addIPAM answers with the addresses of one interface. The first call of a sandbox
@@ -96,7 +104,7 @@ func ipamOfAttempt(ctx context.Context, a *attempt, c call) (json.RawMessage, er
 // ipam has the pod of a call addressed, and records that the interface is.
 func (s *Server) ipam(ctx context.Context, a *attempt) error {
 	c := a.call
-	interfaces, err := s.interfacesBelow(c, a.pod)
+	interfaces, err := s.interfacesBelow(ctx, c, a.pod)
 	if err != nil {
 		return err
 	}
@@ -134,7 +142,7 @@ func (s *Server) forgetIPAM(ctx context.Context, a *attempt) error {
 
 // interfacesBelow are the pod's interfaces. The one that is asked for says itself
 // what it wants; others are those of the pod's annotations.
-func (s *Server) interfacesBelow(c call, pod *metav1.PartialObjectMetadata) ([]selection.Interface, error) {
+func (s *Server) interfacesBelow(ctx context.Context, c call, pod *metav1.PartialObjectMetadata) ([]selection.Interface, error) {
 	config := s.config.Selection
 	config.Interface = "eth0"
 	selected, err := npwg.Networks(npwg.Pod{Namespace: pod.Namespace, Name: pod.Name, Annotations: pod.Annotations}, config)
@@ -148,7 +156,7 @@ func (s *Server) interfacesBelow(c call, pod *metav1.PartialObjectMetadata) ([]s
 		text := string(c.Config)
 		if mine := one.Interface == c.IfName; mine {
 			found = true
-		} else if text, err = s.configBelow(one); err != nil {
+		} else if text, err = s.configBelow(ctx, one); err != nil {
 			return nil, err
 		}
 		if err := take(&i, text); err != nil {
@@ -168,11 +176,11 @@ func (s *Server) interfacesBelow(c call, pod *metav1.PartialObjectMetadata) ([]s
 
 // configBelow is the configuration of a network of the pod; "" for the cluster's
 // own, which the other runtime knows.
-func (s *Server) configBelow(one npwg.Selected) (string, error) {
+func (s *Server) configBelow(ctx context.Context, one npwg.Selected) (string, error) {
 	if one.Name == "" {
 		return "", nil
 	}
-	chain, err := s.chainOf(one)
+	chain, err := s.chainOf(ctx, one)
 	if err != nil {
 		return "", configured(err)
 	}

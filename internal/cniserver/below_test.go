@@ -138,7 +138,7 @@ func TestBelowRefused(t *testing.T) {
 		}{
 			{"rdma", "net1", `{"type":"rdma"}`, cnicall.CodeConfig, "plugin rdma: this release does not attach it"},
 			{"sriov", "net1", `{"type":"sriov"}`, cnicall.CodeConfig, "plugin sriov"},
-			{"ifacer", "net1", `{"type":"ifacer"}`, cnicall.CodeConfig, "plugin ifacer"},
+			{"ifacer", "net1", `{"type":"ifacer"}`, cnicall.CodeConfig, "plugin ifacer: this release does not attach it below another runtime of networks yet: want the VLAN or bond made on the node"},
 			{pluginCoordinator, "net1", `{"cniVersion":"1.0.0","type":"coordinator"}`, cnicall.CodeConfig, "prevResult: missing"},
 			{pluginIPAM, "net1", strings.Replace(macvlanConfig(0), `["gpu1"]`, `["gone"]`, 1), cnicall.CodeConfig, "ai/train: interface net1"},
 		} {

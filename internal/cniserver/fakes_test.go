@@ -286,7 +286,17 @@ func (f *fakeAddresses) Vouch(key holder.Key) {
 	f.vouched = append(f.vouched, key)
 }
 
-func (f *fakeAddresses) Ready() error { return f.notReady }
+func (f *fakeAddresses) Ready() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.notReady
+}
+
+func (f *fakeAddresses) setReady(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.notReady = err
+}
 
 func (f *fakeAddresses) held() int {
 	f.mu.Lock()

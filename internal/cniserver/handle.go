@@ -3,11 +3,9 @@ package cniserver
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
-	"railhead/internal/attach/record"
 	"railhead/internal/cnicall"
 )
 
@@ -71,51 +69,10 @@ func answered(output json.RawMessage, err error) cnicall.Answer {
 	return cnicall.Answer{Output: output}
 }
 
-// Ready returns why no pod with networks of its own could be attached now; nil
-// where one can.
-func (s *Server) Ready() error {
-	select {
-	case <-s.started:
-	default:
-		return errors.New("the agent still looks at what its last run left")
-	}
-	if err := s.config.Cluster.Ready(); err != nil {
-		return fmt.Errorf("cluster: %w", err)
-	}
-	if err := s.config.Addresses.Ready(); err != nil {
-		return fmt.Errorf("addresses: %w", err)
-	}
-	if err := s.tryDisk(); err != nil {
-		return fmt.Errorf("records of attachments: %w", err)
-	}
-	return nil
-}
-
-// tryDisk says whether records can be written. While the last one could not be,
-// it tries: where it is said that no pod can be attached, none comes to try.
-func (s *Server) tryDisk() error {
-	s.mu.Lock()
-	err := s.diskErr
-	s.mu.Unlock()
-	if err == nil {
-		return nil
-	}
-	const name = "is-there-space" // no runtime has such a sandbox
-	sync, err := s.config.Records.Put(record.Attachment{ContainerID: name, State: record.Detaching})
-	if err == nil {
-		err = sync()
-		_, gone := s.config.Records.Remove(name)
-		err = errors.Join(err, gone)
-	}
-	_ = s.disk(err)
-	return err
-}
-
-// status answers STATUS: whether an ADD could be served.
+// status answers STATUS: whether any pod could be attached. Where it fails, the
+// node takes no pod at all: what keeps some from being attached, and may come of a
+// pod that has yet to start, is told otherwise; see [Server.Ready].
 func (s *Server) status(ctx context.Context, c call) error {
-	if err := s.Ready(); err != nil {
-		return coded(cnicall.CodeUnavailable, err)
-	}
 	if c.Plugin != ownPlugin {
 		return nil
 	}

@@ -64,17 +64,21 @@ func (s *Server) nodeAddresses(wanted bool) ([]netip.Addr, error) {
 	if len(named) == 0 || !wanted {
 		return nil, nil
 	}
-	there, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, fmt.Errorf("addresses of the node: %w", err)
-	}
 	own, err := s.config.Attacher.NodeAddresses()
 	if err != nil {
 		return nil, err
 	}
-	var first []netip.Addr
+	var (
+		first []netip.Addr
+		there []net.Addr // all, looked up only where one is named that is not among those
+	)
 	for _, addr := range named {
-		if slices.ContainsFunc(there, func(a net.Addr) bool { return strings.HasPrefix(a.String(), addr.String()+"/") }) {
+		if !slices.Contains(own, addr) && there == nil {
+			if there, err = net.InterfaceAddrs(); err != nil {
+				return nil, fmt.Errorf("addresses of the node: %w", err)
+			}
+		}
+		if slices.Contains(own, addr) || slices.ContainsFunc(there, func(a net.Addr) bool { return strings.HasPrefix(a.String(), addr.String()+"/") }) {
 			first = append(first, addr)
 		}
 	}
@@ -162,11 +166,8 @@ func (s *Server) probe(ctx context.Context, a *attempt) error {
 	if a.quarantine = report.Conflicts(); len(a.quarantine) > 0 {
 		s.countConflicts(a)
 	}
-	if err := report.Err(); err != nil {
-		return err
-	}
-	s.prove(a)
-	return nil
+	s.prove(a) // also what has no part in a failure
+	return report.Err()
 }
 
 // asks says whether anything is to be asked.

@@ -12,10 +12,12 @@ type metrics struct {
 	repairs     prometheus.Counter
 	conflicts   *prometheus.CounterVec
 	patches     prometheus.Counter
+	ready       *readiness
 }
 
-func newMetrics(attachments func() float64) *metrics {
+func newMetrics(attachments func() float64, needs func() []need) *metrics {
 	return &metrics{
+		ready: newReadiness(needs),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "railhead_cni_requests_total",
 			Help: "CNI calls of the container runtime, by verb and by what came of them.",
@@ -45,5 +47,5 @@ func newMetrics(attachments func() float64) *metrics {
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.steps, m.attachments, m.repairs, m.conflicts, m.patches}
+	return []prometheus.Collector{m.requests, m.steps, m.attachments, m.repairs, m.conflicts, m.patches, m.ready}
 }

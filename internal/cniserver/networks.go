@@ -1,10 +1,12 @@
 package cniserver
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/containernetworking/cni/libcni"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
@@ -56,21 +58,27 @@ func hasOwn(pod *metav1.PartialObjectMetadata) bool {
 	return networks || first
 }
 
+// readMost bounds what the API server is asked for before a pod is attached: what a
+// node knows, it is not asked for at all.
+const readMost = 10 * time.Second
+
 // networksOf are a pod's, read and checked: whatever can be known to be wrong
 // before anything is attached is an error here, all of it.
-func (s *Server) networksOf(c call, pod *metav1.PartialObjectMetadata) ([]*network, error) {
+func (s *Server) networksOf(ctx context.Context, c call, pod *metav1.PartialObjectMetadata) ([]*network, error) {
 	config := s.config.Selection
 	config.Interface = c.IfName
 	selected, err := npwg.Networks(npwg.Pod{Namespace: pod.Namespace, Name: pod.Name, Annotations: pod.Annotations}, config)
 	if err != nil {
 		return nil, coded(cnicall.CodeConfig, err)
 	}
+	reading, stop := context.WithTimeout(ctx, readMost)
+	defer stop()
 	var (
 		list []*network
 		errs []error
 	)
 	for _, one := range selected {
-		n, err := s.network(c, one)
+		n, err := s.network(reading, c, one)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -87,13 +95,13 @@ func (s *Server) networksOf(c call, pod *metav1.PartialObjectMetadata) ([]*netwo
 }
 
 // network reads one network.
-func (s *Server) network(c call, one npwg.Selected) (*network, error) {
+func (s *Server) network(ctx context.Context, c call, one npwg.Selected) (*network, error) {
 	n := &network{selected: one}
 	var err error
 	if one.Name == "" {
 		n.chain, err = s.clusterChain(c)
 	} else {
-		n.chain, err = s.chainOf(one)
+		n.chain, err = s.chainOf(ctx, one)
 	}
 	if err != nil {
 		return nil, err
@@ -116,8 +124,8 @@ func (s *Server) network(c call, one npwg.Selected) (*network, error) {
 }
 
 // chainOf is the chain of a NetworkAttachmentDefinition.
-func (s *Server) chainOf(one npwg.Selected) (npwg.Chain, error) {
-	nad, err := s.config.Cluster.NAD(one.Namespace, one.Name)
+func (s *Server) chainOf(ctx context.Context, one npwg.Selected) (npwg.Chain, error) {
+	nad, err := s.config.ReadNAD(ctx, one.Namespace, one.Name)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", one.At, err)
 		if !apierrors.IsNotFound(err) {

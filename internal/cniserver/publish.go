@@ -18,7 +18,7 @@ import (
 )
 
 // AnnotationAttachment of a pod says how its attachment went: a record.Report.
-const AnnotationAttachment = "railhead.io/attachment"
+const AnnotationAttachment = record.Annotation
 
 const (
 	patchMost  = 10 * time.Second // one attempt
@@ -30,10 +30,10 @@ const (
 // patch is what is to be written into a pod.
 type patch struct {
 	sandbox, namespace, name string
-	body                     []byte
-	due                      time.Time     // when it is tried; the zero time: at once
-	wait                     time.Duration // before the attempt that is due; 0: none failed
-	busy                     bool          // it is being tried
+	body                     func() ([]byte, error) // made when it is sent first: no answer waits for it
+	due                      time.Time              // when it is tried; the zero time: at once
+	wait                     time.Duration          // before the attempt that is due; 0: none failed
+	busy                     bool                   // it is being tried
 }
 
 // publisher writes what pods' annotations are to say, the latest for each pod,
@@ -135,9 +135,20 @@ func (p *publisher) next() (key string, one *patch, wait time.Duration) {
 
 // send makes one attempt for a pod.
 func (p *publisher) send(ctx context.Context, key string, one *patch) {
+	body, err := one.body()
+	if err != nil { // no attempt will do
+		p.log.Warn("the network status of a pod cannot be told", "pod", key, "error", err)
+		p.settle(key, one, nil)
+		return
+	}
 	within, stop := context.WithTimeout(ctx, patchMost)
-	err := p.pods.PatchPod(within, one.namespace, one.name, one.body)
+	err = p.pods.PatchPod(within, one.namespace, one.name, body)
 	stop()
+	p.settle(key, one, err)
+}
+
+// settle says what is to become of a patch after an attempt.
+func (p *publisher) settle(key string, one *patch, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one.busy = false
@@ -160,12 +171,10 @@ func isOver(err error) bool {
 
 // publish queues what a pod's annotations are to say of an attachment.
 func (s *Server) publish(att record.Attachment) {
-	body, err := s.statusPatch(att)
-	if err != nil {
-		s.log.Warn("the network status of a pod cannot be told", "pod", att.Namespace+"/"+att.Name, "error", err)
-		return
-	}
-	s.publisher.put(patch{sandbox: att.ContainerID, namespace: att.Namespace, name: att.Name, body: body})
+	s.publisher.put(patch{
+		sandbox: att.ContainerID, namespace: att.Namespace, name: att.Name,
+		body: sync.OnceValues(func() ([]byte, error) { return s.statusPatch(att) }),
+	})
 }
 
 // statusPatch is the one merge patch with all that is told of an attachment.
@@ -190,10 +199,6 @@ func (s *Server) statusPatch(att record.Attachment) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := json.Marshal(att.Report)
-	if err != nil {
-		return nil, err
-	}
 	var whole struct {
 		Metadata struct {
 			UID         string            `json:"uid"`
@@ -203,7 +208,11 @@ func (s *Server) statusPatch(att record.Attachment) ([]byte, error) {
 	if err := json.Unmarshal(body, &whole); err != nil {
 		return nil, err
 	}
-	whole.Metadata.Annotations[AnnotationAttachment] = string(report)
+	if report, err := att.Whole().AnnotationText(); err != nil { // the status matters more
+		s.log.Warn("how a pod was attached cannot be told in its annotation", "pod", att.Namespace+"/"+att.Name, "error", err)
+	} else {
+		whole.Metadata.Annotations[AnnotationAttachment] = report
+	}
 	return json.Marshal(whole)
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -276,33 +275,6 @@ func TestCheck(t *testing.T) {
 		w.delegate.fail = map[string]error{"CHECK calico": errors.New("no cali1")}
 		w.refused(s, cnicall.Check, cnicall.CodeInternal, "ai/train", "net3", "no cali1")
 		w.ok(s, cnicall.Del)
-	})
-}
-
-func TestStatus(t *testing.T) {
-	t.Parallel()
-	kerneltest.NetNS(t, func() {
-		w := newWorld(t)
-		s := w.sandbox("box1", "plain")
-		w.ok(s, cnicall.Status)
-		w.delegate.missing = true
-		w.refused(s, cnicall.Status, cnicall.CodeUnavailable, "10-calico.conflist")
-		w.delegate.missing = false
-		w.addresses.notReady = errors.New("no journal")
-		w.refused(s, cnicall.Status, cnicall.CodeUnavailable, "addresses: no journal")
-		w.addresses.notReady = nil
-		w.cluster.setReady(errors.New("pods were never read"))
-		w.refused(s, cnicall.Status, cnicall.CodeUnavailable, "cluster: pods were never read")
-		w.cluster.setReady(nil)
-		w.disk.fill(syscall.ENOSPC)
-		w.ok(s, cnicall.Add) // the default network alone needs no record
-		w.refused(s, cnicall.Status, cnicall.CodeUnavailable, "records of attachments", "no space left")
-		w.ok(s, cnicall.Del)
-		w.disk.fill(nil)
-		w.ok(s, cnicall.Status)
-		w.checkNothingLeft()
-		w.delegate.fail = map[string]error{"STATUS calico": errTheirs()}
-		w.refused(s, cnicall.Status, 57, "k8s-pod-network", "no route")
 	})
 }
 

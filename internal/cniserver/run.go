@@ -12,6 +12,7 @@ import (
 
 	"railhead/internal/attach"
 	"railhead/internal/attach/record"
+	"railhead/internal/ipam/journal"
 	"railhead/internal/kernel/netns"
 )
 
@@ -63,6 +64,7 @@ func (s *Server) repaired(att record.Attachment, what string, err error) {
 // under way when ctx ends are waited for: who serves them ends first, and the
 // records are closed after Run.
 func (s *Server) Run(ctx context.Context) error {
+	s.tellDamage()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	group, ctx := errgroup.WithContext(ctx)
@@ -71,6 +73,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.restart(ctx, group)
 	close(s.started)
 	group.Go(func() error { s.republish(ctx); return nil })
+	group.Go(func() error { s.tellReady(ctx); return nil })
 	err := group.Wait()
 	s.background.wait()
 	s.prober.Wait()
@@ -78,6 +81,18 @@ func (s *Server) Run(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// tellDamage logs what records may be lost. That the last line is not whole is what
+// a node leaves that lost its power.
+func (s *Server) tellDamage() {
+	switch damage := s.config.Records.Damage(); damage {
+	case journal.DamageNone:
+	case journal.DamageTail:
+		s.log.Info("the last record of an attachment was not written to its end", "damage", damage)
+	default:
+		s.log.Error("records of attachments are lost: DEL takes away what it finds of their pods, and addresses are free some minutes after these are gone", "damage", damage)
+	}
 }
 
 // watch sees others claim addresses until ctx ends. Without it pods are attached
@@ -110,6 +125,9 @@ func (s *Server) restart(ctx context.Context, group *errgroup.Group) {
 				defer unlock()
 				slots <- struct{}{}
 				defer func() { <-slots }()
+				if ctx.Err() != nil {
+					return nil // the next run finds it
+				}
 				undo, stop := detached(ctx)
 				defer stop()
 				s.repaired(att, what, s.takeAway(undo, unasked(att), att, nil))

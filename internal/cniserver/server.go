@@ -89,6 +89,9 @@ type Config struct {
 	// it: a file in the node's directory of configurations, and its name. It is
 	// cniinstall.ClusterNetwork.Load.
 	ClusterNetwork func(file, name string) (*libcni.NetworkConfigList, error)
+	// ReadNAD finds a NetworkAttachmentDefinition that the node may not know of yet. It
+	// is cluster.Cache.ReadNAD; nil: Cluster.NAD, which asks nobody.
+	ReadNAD func(ctx context.Context, namespace, name string) (*cniv1.NetworkAttachmentDefinition, error)
 	// Files are the node's CNI configurations, for networks that have theirs there.
 	// It is delegate.Delegate.Files; nil: there are none.
 	Files func() ([]delegate.File, error)
@@ -168,6 +171,11 @@ func New(config Config) (*Server, error) {
 	if config.NetNS == nil {
 		config.NetNS = func(path string) string { return path }
 	}
+	if config.ReadNAD == nil {
+		config.ReadNAD = func(_ context.Context, namespace, name string) (*cniv1.NetworkAttachmentDefinition, error) {
+			return config.Cluster.NAD(namespace, name)
+		}
+	}
 	s := &Server{
 		config: config, log: config.Logger, sandboxes: newSandboxes(), started: make(chan struct{}),
 		running: map[string]*attempt{}, proven: map[grantedAddress]bool{}, claimed: map[string]map[string][]netip.Addr{}, pods: map[string]string{},
@@ -175,7 +183,7 @@ func New(config Config) (*Server, error) {
 	for _, att := range config.Records.All() {
 		s.pods[att.ContainerID] = att.PodUID
 	}
-	s.metrics = newMetrics(s.attachments)
+	s.metrics = newMetrics(s.attachments, s.needs)
 	s.publisher = newPublisher(config.Cluster, config.Logger, config.Now, s.metrics.patches.Inc)
 	s.watcher = probe.NewWatcher(0, s.conflict)
 	return s, nil

@@ -36,7 +36,7 @@ func (s *Server) takeAway(ctx context.Context, c call, att record.Attachment, qu
 		c.NetNS = ""
 	}
 	att.State = record.Detaching
-	if _, err := s.config.Records.Put(att); err != nil {
+	if _, err := s.put(att); err != nil {
 		s.log.Debug("that an attachment is being taken away is not recorded", "sandbox", att.ContainerID, "error", err)
 	}
 	errs := []error{s.delForeign(ctx, c, &att, true)}
@@ -47,7 +47,7 @@ func (s *Server) takeAway(ctx context.Context, c call, att record.Attachment, qu
 	}
 	s.removeDeviceInfo(att)
 	if err := errors.Join(errs...); err != nil {
-		if _, bad := s.config.Records.Put(att); bad != nil {
+		if _, bad := s.put(att); bad != nil {
 			s.log.Debug("what is left of an attachment is not recorded", "sandbox", att.ContainerID, "error", bad)
 		}
 		return err
@@ -67,16 +67,16 @@ func (s *Server) undo(ctx context.Context, att record.Attachment) error {
 	if att.Plan == nil {
 		return nil
 	}
-	var others []record.Attachment
-	if len(att.Plan.Shared) > 0 {
-		others = s.config.Records.All()
-	}
-	inUse := func(shared string) bool {
-		return slices.ContainsFunc(others, func(o record.Attachment) bool {
-			return o.ContainerID != att.ContainerID && o.BootID == s.config.BootID && o.Plan != nil && standsOn(o.Plan, shared)
-		})
-	}
-	return s.config.Attacher.Undo(ctx, att.Plan, inUse)
+	return s.config.Attacher.Undo(ctx, att.Plan, func(shared string) bool { return s.inUse(shared, att.ContainerID) })
+}
+
+// inUse says whether a shared link is needed by another sandbox than the one that is
+// taken away. One that is being taken away, too, needs it no more: each of two at
+// once would leave it to the other.
+func (s *Server) inUse(shared, sandbox string) bool {
+	return slices.ContainsFunc(s.config.Records.All(), func(o record.Attachment) bool {
+		return o.ContainerID != sandbox && o.State != record.Detaching && o.BootID == s.config.BootID && o.Plan != nil && standsOn(o.Plan, shared)
+	})
 }
 
 // standsOn says whether a plan has a shared link.

@@ -150,8 +150,8 @@ func (s *Server) collect(ctx context.Context, c call) error {
 	var errs []error
 	began := s.config.Now()
 	for _, att := range s.config.Records.All() {
-		if keep[att.ContainerID] || isBelow(att) || att.At.After(began) {
-			continue
+		if keep[sandboxOf(att)] || isBelow(att) && s.lives(att) || att.At.After(began) {
+			continue // another runtime of networks may have it
 		}
 		unlock, free := s.sandboxes.tryLock(att.ContainerID)
 		if !free {

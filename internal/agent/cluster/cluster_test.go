@@ -307,6 +307,9 @@ func TestMissing(t *testing.T) {
 		if _, err := c.NAD("ai", "rail0"); err == nil || !strings.Contains(err.Error(), "not installed") {
 			t.Errorf("NAD: error %v", err)
 		}
+		if _, err := c.ReadNAD(t.Context(), "ai", "rail0"); err == nil || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "not installed") {
+			t.Errorf("NAD, asked for: error %v", err)
+		}
 		after(time.Hour)
 		if n := a.count("LIST " + nadsPath); n > 100 {
 			t.Errorf("in an hour it asked %d times", n)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -30,6 +31,35 @@ func (c *Cache) NAD(namespace, name string) (*cniv1.NetworkAttachmentDefinition,
 	}
 	resource := cniv1.GroupVersion.WithResource("network-attachment-definitions").GroupResource()
 	return nil, &absence{fmt.Sprintf("there is no %s: %s", what, c.nearNADs(namespace, name)), apierrors.NewNotFound(resource, name)}
+}
+
+// ReadNAD is NAD with one question to the API server where that knows of none: one
+// that was made a moment before its pod is told of later than the pod. Where it is
+// not there either, or cannot be asked for, the error is NAD's; an error that is
+// apierrors.IsNotFound is the API server's word.
+func (c *Cache) ReadNAD(ctx context.Context, namespace, name string) (*cniv1.NetworkAttachmentDefinition, error) {
+	nad, unknown := c.NAD(namespace, name)
+	if unknown == nil {
+		return nad, nil
+	}
+	nad, err := c.client.getNAD(ctx, namespace, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, unknown
+	case err != nil:
+		return nil, fmt.Errorf("NetworkAttachmentDefinition %s is not known here, and the API server does not tell of it: %w", title(namespace, name), err)
+	}
+	trimNAD(nad)
+	return nad, nil
+}
+
+// getNAD reads a NetworkAttachmentDefinition, live.
+func (c *client) getNAD(ctx context.Context, namespace, name string) (*cniv1.NetworkAttachmentDefinition, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestMost)
+	defer cancel()
+	nad := &cniv1.NetworkAttachmentDefinition{}
+	err := c.networks.Get().Namespace(namespace).Resource("network-attachment-definitions").Name(name).Do(ctx).Into(nad)
+	return nad, err
 }
 
 // nearNADs says what there is instead.

@@ -112,3 +112,40 @@ func TestNamespace(t *testing.T) {
 		}
 	})
 }
+
+// TestReadNAD asks once for what no watch has told of.
+func TestReadNAD(t *testing.T) {
+	t.Parallel()
+	a := small()
+	running(t, a, func(c *Cache) {
+		ask := func(name, want string, requests int) {
+			t.Helper()
+			before := a.requests()
+			nad, err := c.ReadNAD(t.Context(), "ai", name)
+			switch {
+			case want == "" && (err != nil || nad.Spec.Config != `{"type":"macvlan"}` || nad.ManagedFields != nil || nad.Annotations[lastApplied] != ""):
+				t.Errorf("%s: %+v, error %v", name, nad, err)
+			case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+				t.Errorf("%s: error %v, want %q", name, err, want)
+			}
+			if got := a.requests() - before; got != requests {
+				t.Errorf("%s: %d requests, want %d", name, got, requests)
+			}
+		}
+		ask("rail0", "", 0)
+		if err := c.nads.Delete(c.nads.get("ai", "rail0")); err != nil { // as if it was not told of yet
+			t.Fatal(err)
+		}
+		ask("rail0", "", 1)
+		ask("rail9", "there is no NetworkAttachmentDefinition ai/rail9", 1)
+		if _, err := c.ReadNAD(t.Context(), "ai", "rail9"); !apierrors.IsNotFound(err) {
+			t.Errorf("error %v, want that there is none", err)
+		}
+		a.leave()
+		ask("rail9", "the API server does not tell of it", 1)
+		if _, err := c.ReadNAD(t.Context(), "ai", "rail9"); apierrors.IsNotFound(err) {
+			t.Errorf("error %v, want that it cannot be known", err)
+		}
+		a.comeBack()
+	})
+}
