@@ -80,6 +80,7 @@ func (p process) answer() (json.RawMessage, string, error) {
 		IfName:      p.getenv("CNI_IFNAME"),
 		Args:        p.getenv("CNI_ARGS"),
 		Path:        p.getenv("CNI_PATH"),
+		Programs:    strings.ToValidUTF8(p.getenv("PATH"), ""),
 		Plugin:      p.name,
 	}
 	if err := v.checkEnvironment(request); err != nil {

@@ -51,8 +51,12 @@ func (c *cniFlags) check(addresses string) error {
 		return nil
 	}
 	for _, flag := range [...]struct{ name, path string }{
-		{"cni-socket", c.socket}, {"cni-bin-dir", c.binDir}, {"cni-conf-dir", c.confDir},
-		{"attachments-dir", c.attachmentsDir}, {"host-root", cmp.Or(c.hostRoot, "/")}, {"cni-program", cmp.Or(c.program, "/")},
+		{"cni-socket", c.socket},
+		{"cni-bin-dir", c.binDir},
+		{"cni-conf-dir", c.confDir},
+		{"attachments-dir", c.attachmentsDir},
+		{"host-root", cmp.Or(c.hostRoot, "/")},
+		{"cni-program", cmp.Or(c.program, "/")},
 	} {
 		if !filepath.IsAbs(flag.path) {
 			return fmt.Errorf("--%s %q: want an absolute path, or --cni=off", flag.name, flag.path)

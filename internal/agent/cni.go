@@ -42,6 +42,9 @@ const (
 	// seatCheck is how often is asked whether another agent has ended, whose place
 	// this one takes.
 	seatCheck = time.Second
+	// servePause is how long after a fault the runtime is served again: metrics of
+	// the node's devices go on meanwhile.
+	servePause = 5 * time.Second
 )
 
 // networking is the agent's part that the container runtime calls.
@@ -74,10 +77,26 @@ func (a *Agent) serveRuntime(config *Config) error {
 	return nil
 }
 
-// run serves the runtime until ctx ends, or until nobody can call any more. Once
-// no call needs anything, served is called.
+// run serves the runtime until ctx ends. Once no call needs anything any more,
+// served is called.
 func (r *networking) run(ctx context.Context, served func()) error {
 	defer served()
+	for {
+		err := r.runOnce(ctx, served)
+		if ctx.Err() != nil {
+			return err
+		}
+		r.log.Error("the container runtime is not served, and will be tried again", "error", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(servePause):
+		}
+	}
+}
+
+// runOnce serves the runtime until ctx ends, or until it cannot go on.
+func (r *networking) runOnce(ctx context.Context, served func()) error {
 	listener, err := await(ctx, r.log, "socket", cnicall.ErrInUse, func() (*cnicall.Listener, error) {
 		return cnicall.Listen(r.config.CNI.Socket)
 	})
@@ -102,10 +121,10 @@ func (r *networking) run(ctx context.Context, served func()) error {
 	}
 	r.metrics.set(server.Collectors())
 	err = r.serve(ctx, listener, server)
-	served()
 	if ctx.Err() == nil {
 		return err
 	}
+	served()
 	return errors.Join(err, r.leave(ctx, records))
 }
 

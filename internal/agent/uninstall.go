@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	"railhead/internal/attach/record"
 	"railhead/internal/cniinstall"
@@ -70,7 +72,7 @@ func (r *networking) uninstalled(ctx context.Context) error {
 		switch {
 		case last == nil, errors.Is(last, errStays):
 			return true, nil
-		case !apierrors.IsForbidden(last) && !apierrors.IsUnauthorized(last):
+		case !apierrors.IsForbidden(last) && !apierrors.IsUnauthorized(last), !r.apiReady(ctx):
 			refusedSince = time.Time{}
 		case refusedSince.IsZero():
 			refusedSince = time.Now()
@@ -81,6 +83,29 @@ func (r *networking) uninstalled(ctx context.Context) error {
 		return false, nil
 	})
 	return errors.Join(last, err)
+}
+
+// apiReady says whether the API server knows who has which rights: one that is
+// starting refuses everybody.
+func (r *networking) apiReady(ctx context.Context) bool {
+	client, err := rest.HTTPClientFor(r.config.Kubernetes)
+	if err != nil {
+		return false
+	}
+	base, _, err := rest.DefaultServerUrlFor(r.config.Kubernetes)
+	if err != nil {
+		return false
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("readyz").String(), http.NoBody)
+	if err != nil {
+		return false
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close() // its status is all
+	return response.StatusCode == http.StatusOK || response.StatusCode == http.StatusUnauthorized
 }
 
 // daemonSetGone returns nil if the DaemonSet of a pod is deleted, an errStays if

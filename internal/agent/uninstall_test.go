@@ -22,7 +22,7 @@ type answers map[string][]any
 // with the last: an object, or a status.
 func (a answers) RoundTrip(request *http.Request) (*http.Response, error) {
 	dir, name := path.Split(request.URL.Path)
-	key := path.Base(dir) + "/" + name
+	key := strings.Replace(path.Base(dir), "/", "api", 1) + "/" + name
 	all := a[key]
 	if len(all) == 0 {
 		return nil, errors.New("nobody answers " + key)
@@ -71,7 +71,8 @@ func TestUninstalled(t *testing.T) {
 		{"another one has its name", answers{"pods/agent-1": {pod}, "daemonsets/agent": {object(metav1.ObjectMeta{UID: "2", DeletionTimestamp: &now})}}, "is there"},
 		{"the pod is of no DaemonSet", answers{"pods/agent-1": {alone}}, "of no DaemonSet"},
 		{"the pod is gone", answers{"pods/agent-1": {gone}}, "is gone"},
-		{"its rights are gone", answers{"pods/agent-1": {forbidden, unauthorized}}, ""},
+		{"its rights are gone", answers{"pods/agent-1": {forbidden, unauthorized}, "api/readyz": {metav1.Status{Code: http.StatusOK}}}, ""},
+		{"the API server is starting", answers{"pods/agent-1": {forbidden}, "api/readyz": {metav1.Status{Code: http.StatusInternalServerError}}}, "deadline"},
 		{"its rights are replaced", answers{"pods/agent-1": {forbidden, forbidden, pod}, "daemonsets/agent": {object(metav1.ObjectMeta{UID: "1"})}}, "is there"},
 		{"nobody answers", answers{}, "nobody answers"},
 	} {

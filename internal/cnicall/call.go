@@ -40,10 +40,11 @@ type Request struct {
 	ContainerID string          `json:"containerID,omitempty"`
 	NetNS       string          `json:"netns,omitempty"` // a path, as the runtime sees it
 	IfName      string          `json:"ifName,omitempty"`
-	Args        string          `json:"args,omitempty"`   // CNI_ARGS: KEY=value;KEY=value
-	Path        string          `json:"path,omitempty"`   // CNI_PATH: directories of plugins, with colons between
-	Plugin      string          `json:"plugin,omitempty"` // the name that the program was started by
-	Config      json.RawMessage `json:"config,omitempty"` // what stood on standard input
+	Args        string          `json:"args,omitempty"`     // CNI_ARGS: KEY=value;KEY=value
+	Path        string          `json:"path,omitempty"`     // CNI_PATH: directories of plugins, with colons between
+	Programs    string          `json:"programs,omitempty"` // PATH of the runtime, by which plugins find programs such as nft
+	Plugin      string          `json:"plugin,omitempty"`   // the name that the program was started by
+	Config      json.RawMessage `json:"config,omitempty"`   // what stood on standard input
 }
 
 // Answer is what became of a call: an error, or what the program prints, in the

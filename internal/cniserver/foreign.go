@@ -99,7 +99,7 @@ func (s *Server) exec(ctx context.Context, a *attempt, i, p int, kind string, co
 // delegated is a call of another's plugin within this one.
 func (c call) delegated(kind, ifName string, config []byte) delegate.Call {
 	return delegate.Call{
-		ContainerID: c.ContainerID, NetNS: c.NetNS, IfName: ifName, Args: c.Args, Path: c.Path, Type: kind, Config: config,
+		ContainerID: c.ContainerID, NetNS: c.NetNS, IfName: ifName, Args: c.Args, Path: c.Path, Programs: c.Programs, Type: kind, Config: config,
 	}
 }
 

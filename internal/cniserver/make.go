@@ -92,8 +92,11 @@ func (s *Server) made(a *attempt, done *attach.Done) {
 	for _, m := range done.Interfaces {
 		byName[m.Name] = m
 	}
-	for i := range a.att.Plan.Interfaces {
-		planned := &a.att.Plan.Interfaces[i]
+	plan := *a.att.Plan // the record has it already, and is not changed
+	plan.Interfaces = slices.Clone(plan.Interfaces)
+	a.att.Plan = &plan
+	for i := range plan.Interfaces {
+		planned := &plan.Interfaces[i]
 		m, ok := byName[planned.Name]
 		n := a.named(planned.Name)
 		if !ok || n == nil || !n.isNative() {

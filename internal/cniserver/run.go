@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,8 +177,10 @@ func (s *Server) renamed(att record.Attachment, names map[int]string) record.Att
 		return att
 	}
 	var told []string
-	for n := range att.Plan.Interfaces {
-		i := &att.Plan.Interfaces[n]
+	plan := *att.Plan // records are not changed
+	plan.Interfaces = slices.Clone(plan.Interfaces)
+	for n := range plan.Interfaces {
+		i := &plan.Interfaces[n]
 		if i.Kind == attach.Foreign || i.Kind == attach.HostDevice || i.InContainer || i.ParentIndex == 0 {
 			continue
 		}
@@ -189,6 +192,7 @@ func (s *Server) renamed(att record.Attachment, names map[int]string) record.Att
 		i.Parent = name
 	}
 	if len(told) > 0 {
+		att.Plan = &plan
 		_, err := s.put(att)
 		s.repaired(att, "netdevs of the node have other names: "+strings.Join(told, ", "), err)
 	}
@@ -200,7 +204,14 @@ func (s *Server) compare(ctx context.Context, att record.Attachment) {
 	if att.Plan == nil {
 		return
 	}
-	if err := s.config.Attacher.Check(ctx, att.Plan); err != nil && ctx.Err() == nil {
+	err := s.config.Attacher.Check(ctx, att.Plan)
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case errors.Is(err, attach.ErrOtherNamespace):
+		undo, stop := detached(ctx)
+		defer stop()
+		s.repaired(att, "its network namespace is another one now", s.takeAway(undo, unasked(att), att, nil))
+	default:
 		s.repaired(att, "the kernel has other than what was attached; the pod runs, and nothing was changed", err)
 	}
 }

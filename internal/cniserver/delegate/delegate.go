@@ -68,6 +68,7 @@ type Call struct {
 	IfName      string
 	Args        string // CNI_ARGS, as the runtime gave it
 	Path        string // CNI_PATH, as the runtime gave it; "": the Delegate's BinDirs
+	Programs    string // PATH, as the runtime has it; "": where systems have their programs
 	Type        string // of the plugin: the name of its file
 	Config      []byte // complete, as JSON: what the plugin reads
 }
