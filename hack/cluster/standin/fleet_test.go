@@ -310,7 +310,7 @@ func (s *scene) endsClean() {
 	if mounts, err := mountsBelow(s.dir, mountinfo); err != nil || len(mounts) > 0 {
 		s.t.Errorf("%v is mounted (%v)", mounts, err)
 	}
-	links, err := netlink.LinkList()
+	links, err := whole(netlink.LinkList)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -124,8 +124,22 @@ func mountsBelow(dir string, mountinfo io.Reader) ([]string, error) {
 	return mounted, lines.Err()
 }
 
+// whole asks for a list again that changed while the kernel told it: pods of
+// stand-ins come and go meanwhile.
+func whole[T any](list func() ([]T, error)) (all []T, err error) {
+	const tries = 100
+	for range tries {
+		if all, err = list(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	return all, err
+}
+
 func (g ground) clearNetwork() error {
-	routes, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: routeProtocol}, netlink.RT_FILTER_PROTOCOL)
+	routes, err := whole(func() ([]netlink.Route, error) {
+		return netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: routeProtocol}, netlink.RT_FILTER_PROTOCOL)
+	})
 	if err != nil {
 		return fmt.Errorf("routes: %w", err)
 	}
@@ -153,7 +167,7 @@ func (g ground) clearNetwork() error {
 
 // removeCables removes the ends of all cables of stand-ins in a bridge, and so the other ends.
 func removeCables(bridge netlink.Link) error {
-	links, err := netlink.LinkList()
+	links, err := whole(netlink.LinkList)
 	if err != nil {
 		return fmt.Errorf("links: %w", err)
 	}
