@@ -68,6 +68,8 @@ func (f *agentFlags) load(cmd *cobra.Command) (err error) {
 		return nil
 	case f.addresses == "on":
 		return errors.New("--addresses=on: the Kubernetes of a simulated node grants none, want auto or off, or a scenario with realNode: true")
+	case f.cni.serve == "on":
+		return errors.New("--cni=on: a simulated node has no container runtime, want auto or off, or a scenario with realNode: true")
 	}
 	for _, name := range []string{"kubernetes", "kubeconfig", "pod-resources", "node-name"} {
 		if cmd.Flags().Changed(name) {

@@ -61,9 +61,11 @@ changes nothing.`,
 			return err
 		}
 		var explained podExplanation
-		var errs []error
-		explained.Explanation, errs = overview.Explain(objects)
-		errs = append(errs, explained.attached(contextOf(cmd), reader, objects)...)
+		explained.Phase = objects.Phase
+		errs := explained.attached(contextOf(cmd), reader, objects)
+		objects.Tried = explained.Failed != nil
+		explanation, more := overview.Explain(objects)
+		explained.Explanation, errs = explanation, append(more, errs...)
 		explained.Problems = texts(overview.Brief(append(objects.Problems, errs...)))
 		printTexts(cmd.ErrOrStderr(), explained.Problems)
 		if output.value != formatText {

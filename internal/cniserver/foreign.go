@@ -3,6 +3,7 @@ package cniserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -83,6 +84,9 @@ func (s *Server) exec(ctx context.Context, a *attempt, i, p int, kind string, co
 	}
 	result, err := s.config.Delegate.Add(ctx, a.call.delegated(kind, net.Interface, config))
 	if err != nil {
+		if errors.Is(err, delegate.ErrNotThere) {
+			net.Delegated = net.Delegated[:len(net.Delegated)-1] // it did not run: there is nothing to undo
+		}
 		if cause := context.Cause(ctx); cause != nil {
 			err = fmt.Errorf("%w (%w)", err, cause)
 		}

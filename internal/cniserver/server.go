@@ -137,6 +137,7 @@ type Server struct {
 	proven  map[grantedAddress]bool            // nobody else had them
 	claimed map[string]map[string][]netip.Addr // by sandbox and parent
 	pods    map[string]string                  // by sandbox with a record: UID of its pod
+	told    map[string]time.Time               // Events that were made, and when
 }
 
 // New returns a Server. It serves calls once it runs. The error is about config.
@@ -178,7 +179,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, log: config.Logger, sandboxes: newSandboxes(), started: make(chan struct{}),
-		running: map[string]*attempt{}, proven: map[grantedAddress]bool{}, claimed: map[string]map[string][]netip.Addr{}, pods: map[string]string{},
+		running: map[string]*attempt{}, proven: map[grantedAddress]bool{}, claimed: map[string]map[string][]netip.Addr{}, pods: map[string]string{}, told: map[string]time.Time{},
 	}
 	for _, att := range config.Records.All() {
 		s.pods[att.ContainerID] = att.PodUID

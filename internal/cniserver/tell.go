@@ -3,6 +3,7 @@ package cniserver
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -36,9 +37,16 @@ func (s *Server) tell(ctx context.Context, a *attempt, err error) {
 	}
 }
 
+// eventAgain is how long nobody is told the same of a pod again: the kubelet tries
+// every few seconds, and each Event is an object of the API server.
+const eventAgain = 10 * time.Minute
+
 // event makes an Event in the background, once: who looks at the pod later sees
 // the next attempt's.
 func (s *Server) event(ctx context.Context, pod *metav1.PartialObjectMetadata, reason, text string) {
+	if s.isTold(string(pod.UID) + " " + reason + " " + text) {
+		return
+	}
 	s.background.run(func() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), eventMost)
 		defer stop()
@@ -46,6 +54,20 @@ func (s *Server) event(ctx context.Context, pod *metav1.PartialObjectMetadata, r
 			s.log.Warn("an Event about a pod cannot be made", "pod", pod.Namespace+"/"+pod.Name, "reason", reason, "error", err)
 		}
 	})
+}
+
+// isTold says whether an Event was made a moment ago, and remembers that it is
+// made now.
+func (s *Server) isTold(event string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.config.Now()
+	maps.DeleteFunc(s.told, func(_ string, at time.Time) bool { return now.Sub(at) >= eventAgain })
+	if _, is := s.told[event]; is {
+		return true
+	}
+	s.told[event] = now
+	return false
 }
 
 // podOf is the pod of a record, as far as Events need it.

@@ -95,6 +95,8 @@ func waitsFor(o *PodObjects, at *ExplainedInterface) []string {
 		return []string{reasonOf(o.Lease)}
 	case why != "":
 		return []string{at.Interface + ": " + why}
+	case o.Tried:
+		return nil // what failed says more
 	}
 	return []string{fmt.Sprintf("%s: node %s is short of nothing: its container runtime has not asked for the pod yet, or what the pod got is not published yet", at.Interface, o.PodNode.Name)}
 }

@@ -37,6 +37,9 @@ type PodObjects struct {
 	EndpointRead bool                    // and so there is none where Endpoint is nil
 	Lease        *v1alpha1.AddressLease  // of the node; nil likewise
 	LeaseRead    bool
+
+	// Tried says that attaching the pod failed, of which its caller tells why.
+	Tried bool
 }
 
 // Pod reads what [Explain] needs. The error is why the pod could not be read.
