@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	cniv1 "railhead/api/cni/v1"
 	"railhead/api/railhead/v1alpha1"
 	"railhead/api/spiderpool/v2beta1"
 	"railhead/internal/simulation"
@@ -66,11 +67,46 @@ func (a *apiServer) handler(other http.RoundTripper) http.Handler {
 		}, nil)
 	})
 	mux.HandleFunc("POST "+endpointsPath+"/namespaces/{namespace}/spiderendpoints", serveNewEndpoint)
+	for path, list := range empty() {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { serveNone(w, r, list) })
+	}
 	mux.Handle("/", &httputil.ReverseProxy{
 		Transport: other,
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "simulation" },
 	})
 	return mux
+}
+
+// empty are the kinds that an agent which attaches pods watches, by their paths,
+// and of which there is none here.
+func empty() map[string]metav1.TypeMeta {
+	pools, networks := v2beta1.GroupVersion.String(), cniv1.GroupVersion.String()
+	return map[string]metav1.TypeMeta{
+		"/apis/" + pools + "/spidercoordinators":                {APIVersion: pools, Kind: "SpiderCoordinator"},
+		"/apis/" + pools + "/spiderippools":                     {APIVersion: pools, Kind: "SpiderIPPool"},
+		"/apis/" + pools + "/spiderreservedips":                 {APIVersion: pools, Kind: "SpiderReservedIP"},
+		"/apis/" + networks + "/network-attachment-definitions": {APIVersion: networks, Kind: "NetworkAttachmentDefinition"},
+		"/api/v1/namespaces/{namespace}/configmaps":             {APIVersion: "v1", Kind: "ConfigMap"},
+	}
+}
+
+// serveNone lists nothing, or tells a watcher of nothing.
+func serveNone(w http.ResponseWriter, r *http.Request, kind metav1.TypeMeta) {
+	if strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
+		kind = metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}
+	}
+	if r.URL.Query().Get("watch") == "" {
+		kind.Kind += "List"
+		answer(w)(&metav1.PartialObjectMetadataList{TypeMeta: kind, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil)
+		return
+	}
+	var events []metav1.WatchEvent
+	if r.URL.Query().Get("sendInitialEvents") != "" {
+		events = append(events, eventOf("BOOKMARK", &metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: metav1.ObjectMeta{
+			ResourceVersion: "1", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+		}}))
+	}
+	watch(w, r, events)
 }
 
 // serveNewEndpoint takes an endpoint and forgets it.

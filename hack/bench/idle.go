@@ -103,11 +103,26 @@ func (a *idleAgents) start(ctx context.Context) error {
 	if err := a.without.start(ctx, program, append(flags, "--addresses", "off")...); err != nil {
 		return err
 	}
+	if err := a.clusterNetwork(); err != nil {
+		return err
+	}
 	return a.with.start(ctx, program, append(flags,
 		"--addresses", "on", "--addresses-dir", a.path("addresses"),
 		"--cni", "on", "--cni-socket", a.path("cni.sock"), "--cni-bin-dir", a.path("cni/bin"), "--cni-conf-dir", a.path("cni/net.d"),
 		"--cni-program", program, "--attachments-dir", a.path("attachments"),
 	)...)
+}
+
+// clusterNetwork makes the node's directories of CNI, with the cluster's own
+// network.
+func (a *idleAgents) clusterNetwork() error {
+	const conflist = `{"cniVersion": "1.0.0", "name": "cluster", "plugins": [{"type": "bridge"}]}`
+	for _, dir := range []string{"cni/bin", "cni/net.d"} {
+		if err := os.MkdirAll(a.path(dir), 0o700); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(a.path("cni/net.d/10-cluster.conflist"), []byte(conflist), 0o600)
 }
 
 // surround starts what is around the agents, and has pods have addresses.

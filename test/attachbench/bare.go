@@ -13,11 +13,26 @@ const (
 	bareIndex = 100 // of the first rail in a pod
 )
 
-// bare is the netlink calls of a class and nothing else, in as few system calls
-// as there can be: no plan, no settings, nothing read, no way back.
+// bare is the netlink calls of a class and nothing else, by one socket on the node
+// and one in the pod: no plan, no settings, nothing read, no way back.
 type bare struct {
 	world *world
 	class class
+	// batched has them made in as few system calls as there can be, which ours
+	// does too; else each is sent and answered by itself, as they are usually made.
+	batched bool
+}
+
+func (b bare) do(c *rtnl.Client, requests ...rtnl.Request) error {
+	if b.batched {
+		return errors.Join(c.Do(requests...)...)
+	}
+	for _, r := range requests {
+		if err := errors.Join(c.Do(r)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b bare) add(_ context.Context, p *pod) error {
@@ -41,10 +56,10 @@ func (b bare) add(_ context.Context, p *pod) error {
 			rtnl.RuleAdd{Rule: rule(p, i)},
 		)
 	}
-	if err := errors.Join(b.world.node.Do(links...)...); err != nil {
+	if err := b.do(b.world.node, links...); err != nil {
 		return err
 	}
-	return errors.Join(p.inside.Do(rest...)...)
+	return b.do(p.inside, rest...)
 }
 
 func (b bare) del(_ context.Context, p *pod) error {
@@ -54,7 +69,7 @@ func (b bare) del(_ context.Context, p *pod) error {
 			requests = append(requests, rtnl.RuleDelete{Rule: rule(p, i)})
 		}
 	}
-	return errors.Join(p.inside.Do(append(requests, rtnl.LinkDeleteGroup{Group: bareGroup})...)...)
+	return b.do(p.inside, append(requests, rtnl.LinkDeleteGroup{Group: bareGroup})...)
 }
 
 // tableOf is a rail's own.

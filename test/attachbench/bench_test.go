@@ -23,7 +23,7 @@ func BenchmarkAttach(b *testing.B) {
 			if err := node.Do(func() error { o = newOurs(b, b.TempDir(), c); return nil }); err != nil {
 				b.Fatal(err)
 			}
-			us, them := &timed{way: o, pods: w.pods}, &timed{way: bare{w, c}, pods: w.pods}
+			us, them := &timed{way: o, pods: w.pods}, &timed{way: bare{world: w, class: c}, pods: w.pods}
 			versus.Floor(b, us.run(b), them.run(b))
 			us.report(b, "")
 			them.report(b, "floor-")

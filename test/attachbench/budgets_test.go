@@ -94,13 +94,18 @@ func (b *bench) againstBare(ctx context.Context, t *testing.T) {
 	for _, c := range classes() {
 		o := newOurs(t, t.TempDir(), c)
 		for _, n := range []crowd{{1, 30}, {10, 8}, {100, 3}} {
-			us, them, err := pair(ctx, o, bare{b.world, c}, b.world.pods[:n.pods], n.rounds)
+			us, them, err := pair(ctx, o, bare{world: b.world, class: c}, b.world.pods[:n.pods], n.rounds)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.lines(c, n.pods, "bare netlink calls", us, them, false)
+			b.lines(c, n.pods, "bare netlink calls, one by one", us, them, false)
 			b.judgeBare(c, n.pods, us, them)
 		}
+		us, them, err := pair(ctx, o, bare{world: b.world, class: c, batched: true}, b.world.pods[:1], 30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.lines(c, 1, "bare netlink calls, batched", us, them, false)
 	}
 }
 

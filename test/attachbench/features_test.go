@@ -71,7 +71,9 @@ func TestSameFeatures(t *testing.T) {
 		}
 		w := newWorld(t, node, 1)
 		for _, c := range classes() {
-			checkFeatures(t, bare{w, c}, c, w.pods[0])
+			for _, batched := range []bool{false, true} {
+				checkFeatures(t, bare{w, c, batched}, c, w.pods[0])
+			}
 			checkFeatures(t, newOurs(t, t.TempDir(), c), c, w.pods[0])
 		}
 		if err := node.Close(); err != nil {
