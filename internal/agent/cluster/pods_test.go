@@ -222,6 +222,7 @@ func TestRights(t *testing.T) {
 			a.set(poolsPath, poolOf("new", "10.0.3.0/24", "10.0.3.9"))
 			synctest.Wait()
 			_, _ = c.Pod(t.Context(), "ai", "x", "u")
+			_, _ = c.ReadNAD(t.Context(), "ai", "unknown")
 			_ = c.PatchPod(t.Context(), "ai", "a-0", []byte("{}"))
 			_ = c.Event(t.Context(), &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ai", Name: "a-0"}}, "R", "x")
 		})
