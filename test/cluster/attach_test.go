@@ -49,7 +49,7 @@ func TestAttach(t *testing.T) {
 		{"gateway down", gatewayDown, true},
 		{"agent killed", agentKilled, false},
 		{"API server stopped", apiServerStopped, false},
-		{"default network", defaultNetwork, true},
+		{"default network", defaultNetwork, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if testing.Short() && !test.short {
