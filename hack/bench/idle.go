@@ -87,7 +87,7 @@ func (a *idleAgents) start(ctx context.Context) error {
 		return err
 	}
 	program := a.path("railhead")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/railhead")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", a.dir, "./cmd/railhead", "./cmd/railhead-cni")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
@@ -109,7 +109,7 @@ func (a *idleAgents) start(ctx context.Context) error {
 	return a.with.start(ctx, program, append(flags,
 		"--addresses", "on", "--addresses-dir", a.path("addresses"),
 		"--cni", "on", "--cni-socket", a.path("cni.sock"), "--cni-bin-dir", a.path("cni/bin"), "--cni-conf-dir", a.path("cni/net.d"),
-		"--cni-program", program, "--attachments-dir", a.path("attachments"),
+		"--cni-program", a.path("railhead-cni"), "--attachments-dir", a.path("attachments"),
 	)...)
 }
 
