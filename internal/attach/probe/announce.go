@@ -36,9 +36,3 @@ func (p *Prober) Announce(ctx context.Context, netnsFD int, targets []Target) er
 	}
 	return errors.Join(errs...)
 }
-
-// Announce is [Prober.Announce] for those who wait for no sockets.
-func Announce(ctx context.Context, netnsFD int, targets []Target) error {
-	var p Prober
-	return p.Announce(ctx, netnsFD, targets)
-}

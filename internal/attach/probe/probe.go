@@ -117,9 +117,3 @@ func (p *Prober) Run(ctx context.Context, netnsFD int, targets []Target) (Report
 	s.run(ctx)
 	return s.report(), nil
 }
-
-// Run is [Prober.Run] for those who wait for no sockets.
-func Run(ctx context.Context, netnsFD int, targets []Target) (Report, error) {
-	var p Prober
-	return p.Run(ctx, netnsFD, targets)
-}

@@ -61,12 +61,12 @@ func TestRunNothing(t *testing.T) {
 		Interface: "net1", Addresses: []Address{{Addr: netip.MustParseAddr("10.0.0.2")}},
 		Gateways: []netip.Addr{netip.MustParseAddr("10.0.0.1")},
 	}
-	r, err := Run(t.Context(), -1, []Target{target}) // a namespace that is none is not even opened
+	r, err := new(Prober).Run(t.Context(), -1, []Target{target}) // a namespace that is none is not even opened
 	if err != nil || len(r.Results) != 0 || r.Err() != nil {
 		t.Errorf("%+v, %v, want nothing", r, err)
 	}
 	target.Detect.Gateway = true
-	if _, err := Run(t.Context(), -1, []Target{target}); err == nil {
+	if _, err := new(Prober).Run(t.Context(), -1, []Target{target}); err == nil {
 		t.Error("no error without a namespace")
 	}
 }
