@@ -17,6 +17,26 @@ import (
 	"railhead/internal/npwg"
 )
 
+// overPeer counts the routes of the node's table for pods that lead to a sandbox
+// over the node's end of its eth0.
+func (w *world) overPeer(s *box) (count int) {
+	w.t.Helper()
+	eth0, err := s.client.LinkByName("eth0")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	routes, err := w.node.Routes()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, r := range routes {
+		if r.Table == 500 && r.LinkIndex == eth0.ParentIndex {
+			count++
+		}
+	}
+	return count
+}
+
 // TestEightRails attaches a pod as spec/003 has it, and takes it away.
 func TestEightRails(t *testing.T) {
 	t.Parallel()
@@ -35,6 +55,9 @@ func TestEightRails(t *testing.T) {
 		}
 		if len(links) != 10 {
 			t.Errorf("%d links, want lo, eth0 and eight rails: %+v", len(links), links)
+		}
+		if over := w.overPeer(s); over != 8 {
+			t.Errorf("the node reaches %d rails of the pod over its end of eth0, want 8", over)
 		}
 		w.ok(s, cnicall.Check)
 		if key := <-w.cluster.patched; key != "ai/train" {

@@ -82,7 +82,7 @@ func (s *Server) coordinate(ctx context.Context, a *attempt, result *types100.Re
 		}
 	}
 	a.att.Plan = nil
-	pod := attach.Pod{ContainerID: a.call.ContainerID, NetNS: s.config.NetNS(a.call.NetNS), Interfaces: interfaces, Peer: peerOf(a.ns.FD(), "eth0")}
+	pod := attach.Pod{ContainerID: a.call.ContainerID, NetNS: s.config.NetNS(a.call.NetNS), Interfaces: interfaces}
 	if pod.NodeAddresses, err = s.nodeAddresses(true); err != nil {
 		return err
 	}

@@ -29,9 +29,6 @@ func (s *Server) make(ctx context.Context, a *attempt) error {
 	if pod.NodeAddresses, err = s.nodeAddresses(isCoordinated(a.list)); err != nil {
 		return err
 	}
-	if first := a.list[0]; !first.isNative() {
-		pod.Peer = peerOf(a.ns.FD(), first.selected.Interface)
-	}
 	plan, err := s.config.Attacher.Plan(ctx, pod)
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)

@@ -16,6 +16,7 @@ import (
 	"railhead/internal/attach/record"
 	"railhead/internal/cniserver/delegate"
 	"railhead/internal/ipam/holder"
+	"railhead/internal/kernel/netns"
 	"railhead/internal/kernel/rtnl"
 	"railhead/internal/npwg"
 )
@@ -168,4 +169,14 @@ func sweep(path string) error {
 		}
 	}
 	return nil
+}
+
+// dial opens a client of the network namespace at a path.
+func dial(path string) (*rtnl.Client, error) {
+	ns, err := netns.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rtnl.Dial(&rtnl.Config{NetNS: ns.FD()})
+	return client, errors.Join(err, ns.Close())
 }
