@@ -13,6 +13,8 @@ package rtnl
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"sync"
 
 	"github.com/mdlayher/netlink"
@@ -65,6 +67,29 @@ func New(conn *netlink.Conn) *Client { return &Client{conn: conn} }
 
 // Close closes the client's socket.
 func (c *Client) Close() error { return c.conn.Close() }
+
+// Cookie returns the cookie of the client's network namespace (SO_NETNS_COOKIE),
+// which none had before it since the node was started and none gets after it. It
+// is 0 where there is none: before Linux 5.14, and over a connection of [New].
+func (c *Client) Cookie() (uint64, error) {
+	if c.socket == nil {
+		return 0, nil
+	}
+	var cookie uint64
+	var err error
+	if closed := c.socket.raw.Control(func(fd uintptr) {
+		cookie, err = unix.GetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	}); closed != nil {
+		return 0, fmt.Errorf("cookie of the network namespace: %w", fs.ErrClosed)
+	}
+	switch {
+	case errors.Is(err, unix.ENOPROTOOPT):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("cookie of the network namespace: %w", os.NewSyscallError("getsockopt", err))
+	}
+	return cookie, nil
+}
 
 // get sends a request for one object and returns the only answer.
 func (c *Client) get(object string, typ netlink.HeaderType, request []byte) (netlink.Message, error) {

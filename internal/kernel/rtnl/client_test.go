@@ -348,3 +348,26 @@ func TestDialInNamespace(t *testing.T) {
 		}
 	})
 }
+
+// TestCookie wants another number of each namespace, and the same of two clients.
+func TestCookie(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		seen := map[uint64]bool{}
+		for range 3 {
+			ns := kerneltest.NewNetNS(t)
+			cookie, err := dialIn(t, ns).Cookie()
+			again, err2 := dialIn(t, ns).Cookie()
+			if err != nil || err2 != nil || cookie != again {
+				t.Fatalf("%d, %v and %d, %v", cookie, err, again, err2)
+			}
+			if cookie == 0 {
+				t.Skip("SKIPPED: this kernel has no cookies of network namespaces")
+			}
+			if seen[cookie] {
+				t.Errorf("%d is that of two", cookie)
+			}
+			seen[cookie] = true
+		}
+	})
+}

@@ -74,16 +74,11 @@ func (c *Client) Link(index int) (Link, error) {
 // LinkByName returns the link with a name or, since kernel 5.5, an alternative
 // name. Without one, the error is fs.ErrNotExist.
 func (c *Client) LinkByName(name string) (Link, error) {
-	object := fmt.Sprintf("link %q", name)
-	var attribute uint16 = unix.IFLA_IFNAME
-	switch n := len(name); {
-	case n == 0 || n > maxAltName:
-		return Link{}, fmt.Errorf("%s: a name of %d bytes, want 1 to %d", object, n, maxAltName)
-	case n > maxName:
-		attribute = unix.IFLA_ALT_IFNAME
+	request, err := nameRequest(name)
+	if err != nil {
+		return Link{}, err
 	}
-	request := linkRequest(0, extSkipStats)
-	return c.link(object, appendAttribute(request, attribute, append([]byte(name), 0)))
+	return c.link(linkTitle(name), request)
 }
 
 func (c *Client) link(object string, request []byte) (Link, error) {

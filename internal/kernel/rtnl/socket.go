@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"slices"
+	"sync"
 	"syscall"
 
 	"github.com/mdlayher/netlink"
@@ -38,10 +39,12 @@ type routeSocket struct {
 	conn *socket.Conn
 	raw  syscall.RawConn // of conn
 
-	// netlink.Conn receives on one goroutine at a time.
-	buf    []byte
+	most   int  // bytes that are read at once
 	noWait bool // where nothing has come yet, receiving fails
 }
+
+// buffers are what datagrams are read into: sockets come and go with pods.
+var buffers = sync.Pool{New: func() any { return new([messageBuffer]byte) }}
 
 // dial opens a connection that is a member of the multicast groups in the
 // bitmap groups.
@@ -67,7 +70,7 @@ func openSocket(config *Config, groups uint32) (*routeSocket, uint32, error) {
 	if err != nil {
 		return nil, 0, errors.Join(err, conn.Close())
 	}
-	s := &routeSocket{conn: conn, raw: raw, buf: make([]byte, messageBuffer)}
+	s := &routeSocket{conn: conn, raw: raw, most: messageBuffer}
 	port, err := s.setup(groups)
 	if err != nil {
 		return nil, 0, errors.Join(err, conn.Close())
@@ -142,33 +145,39 @@ func (s *routeSocket) Receive() ([]netlink.Message, error) {
 // of an interrupted dump it yields ErrInterrupted.
 func (s *routeSocket) ReceiveIter() iter.Seq2[netlink.Message, error] {
 	return func(yield func(netlink.Message, error) bool) {
-		n, flags, err := s.receive()
-		switch {
-		case err != nil:
+		datagram, err := s.receive()
+		if err != nil {
 			yield(netlink.Message{}, err)
-		case flags&unix.MSG_TRUNC != 0:
-			yield(netlink.Message{}, errTruncated)
-		default:
-			splitMessages(slices.Clone(s.buf[:align4(n)]))(yield)
+			return
 		}
+		splitMessages(datagram)(yield)
 	}
 }
 
 // receive waits for a datagram, unless it must not, and reads it. The method of package socket starts a
 // goroutine for each, to wait for a context, and every change has an answer.
-func (s *routeSocket) receive() (n, flags int, err error) {
+func (s *routeSocket) receive() ([]byte, error) {
+	buf, _ := buffers.Get().(*[messageBuffer]byte)
+	defer buffers.Put(buf)
+	var n, flags int
+	var err error
 	closing := s.raw.Read(func(fd uintptr) bool {
 		for {
-			n, _, flags, _, err = unix.Recvmsg(int(fd), s.buf, nil, 0)
+			n, _, flags, _, err = unix.Recvmsg(int(fd), buf[:s.most], nil, 0)
 			if !errors.Is(err, unix.EINTR) {
 				return s.noWait || !errors.Is(err, unix.EAGAIN)
 			}
 		}
 	})
-	if closing != nil {
-		return 0, 0, fs.ErrClosed
+	switch {
+	case closing != nil:
+		return nil, fs.ErrClosed
+	case err != nil:
+		return nil, os.NewSyscallError("recvmsg", err)
+	case flags&unix.MSG_TRUNC != 0:
+		return nil, errTruncated
 	}
-	return n, flags, os.NewSyscallError("recvmsg", err)
+	return slices.Clone(buf[:align4(n)]), nil
 }
 
 // closed makes the error of a socket that has been closed what Go calls it.

@@ -150,7 +150,7 @@ func TestTruncated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.buf = s.buf[:64]
+	s.most = 64
 	c := New(netlink.NewConn(s, port))
 	t.Cleanup(func() { _ = c.Close() })
 	if _, err := c.Link(1); !errors.Is(err, errTruncated) {
@@ -159,7 +159,7 @@ func TestTruncated(t *testing.T) {
 	if _, err := c.Links(); !errors.Is(err, errTruncated) {
 		t.Errorf("list: error %v, want %v", err, errTruncated)
 	}
-	s.buf = make([]byte, messageBuffer)
+	s.most = messageBuffer
 	if l, err := c.Link(1); err != nil || l.Index != 1 { // and not the end of the list
 		t.Errorf("after that: link %+v, %v", l, err)
 	}
