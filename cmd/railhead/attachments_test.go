@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -57,16 +56,16 @@ func trainer(t *testing.T) record.Attachment {
 	}
 	for i, parent := range []string{"", "enp11s0f0np0", "enp12s0f0np0"} {
 		p := attach.PlannedInterface{Name: pod.Interfaces[i].Name, Table: int(plan.Routing.Links[i].Table), Addresses: pod.Interfaces[i].Addresses, Gateways: pod.Interfaces[i].Gateways}
-		if parent != "" {
-			p.Kind, p.Parent, p.MAC = attach.Macvlan, parent, plan.Routing.Links[i].MAC.String()
+		if parent == "" {
+			p.Before = &attach.Former{MAC: "02:00:00:00:00:09", MTU: 1450}
+		} else {
+			p.Kind, p.Parent, p.MAC, p.MTU = attach.Macvlan, parent, plan.Routing.Links[i].MAC.String(), 4200
 		}
 		plan.Interfaces = append(plan.Interfaces, p)
 	}
-	report := record.Describe(plan, &attach.Done{
-		Interfaces: []attach.Made{{Name: "eth0", MTU: 1450, MAC: net.HardwareAddr{2, 0, 0, 0, 0, 9}}, {Name: "net1", MTU: 4200}, {Name: "net2", MTU: 4200}},
-		Steps:      []attach.Step{{Name: "default network", Took: 38 * time.Millisecond}, {Name: "links", Took: 2345678 * time.Nanosecond}, {Name: "record", Took: 900 * time.Microsecond}},
-	})
-	report.At, report.Took = began, 41234*time.Microsecond
+	report := record.Report{At: began, Took: 41234 * time.Microsecond, Steps: []record.Step{
+		{Name: "default network", Took: 38 * time.Millisecond}, {Name: "links", Took: 2345678 * time.Nanosecond}, {Name: "record", Took: 900 * time.Microsecond},
+	}}
 	report.Checks = []record.Check{
 		{Interface: "net1", Kind: record.CheckGateway, Address: "172.16.11.254", MAC: "52:54:00:12:34:56", OK: true, Waited: 412 * time.Microsecond, Tries: 1},
 		{Interface: "net1", Kind: record.CheckConflict, Address: "172.16.11.17", OK: true, Waited: 200 * time.Millisecond, Tries: 2},

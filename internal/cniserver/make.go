@@ -1,6 +1,7 @@
 package cniserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,11 +45,8 @@ func (s *Server) make(ctx context.Context, a *attempt) error {
 	}
 	for _, step := range done.Steps {
 		s.metrics.steps.WithLabelValues(strings.ReplaceAll(step.Name, " ", "_")).Observe(step.Took.Seconds())
+		a.att.Report.Steps = append(a.att.Report.Steps, record.Step(step))
 	}
-	described := record.Describe(plan, done)
-	described.Steps = append(a.att.Report.Steps, described.Steps...)
-	described.Notes = append(a.att.Report.Notes, described.Notes...)
-	a.att.Report = described
 	s.made(a, done)
 	return s.probe(ctx, a)
 }
@@ -85,29 +83,37 @@ func (s *Server) nodeAddresses(wanted bool) ([]netip.Addr, error) {
 
 // made takes what was made into results, into the record and for the wire.
 func (s *Server) made(a *attempt, done *attach.Done) {
-	byName := map[string]attach.Made{}
+	a.att.Plan = completed(a.att.Plan, done)
 	for _, m := range done.Interfaces {
-		byName[m.Name] = m
-	}
-	plan := *a.att.Plan // the record has it already, and is not changed
-	plan.Interfaces = slices.Clone(plan.Interfaces)
-	a.att.Plan = &plan
-	for i := range plan.Interfaces {
-		planned := &plan.Interfaces[i]
-		m, ok := byName[planned.Name]
-		n := a.named(planned.Name)
-		if !ok || n == nil || !n.isNative() {
+		n := a.named(m.Name)
+		if n == nil || !n.isNative() {
 			continue
 		}
-		if planned.MAC == "" {
-			planned.MAC = m.MAC.String()
-		}
-		if planned.MTU == 0 {
-			planned.MTU = m.MTU
-		}
 		n.result = resultOfInterface(n.made, m, a.call.NetNS)
-		a.targets = append(a.targets, s.target(a, n, *planned, m))
+		a.targets = append(a.targets, s.target(a, n, m))
 	}
+}
+
+// completed is a plan with what the kernel chose. One that leaves it nothing to
+// choose stays as it is, and the record has it already.
+func completed(plan *attach.Plan, done *attach.Done) *attach.Plan {
+	whole := *plan
+	whole.Interfaces = slices.Clone(plan.Interfaces) // which others read
+	chosen := false
+	for _, m := range done.Interfaces {
+		for n := range whole.Interfaces {
+			i := &whole.Interfaces[n]
+			if i.Name != m.Name || i.Kind == attach.Foreign || i.MAC != "" && i.MTU != 0 {
+				continue
+			}
+			i.MAC, i.MTU = cmp.Or(i.MAC, m.MAC.String()), cmp.Or(i.MTU, m.MTU)
+			chosen = true
+		}
+	}
+	if !chosen {
+		return plan
+	}
+	return &whole
 }
 
 // named is the network of an interface.
@@ -120,10 +126,20 @@ func (a *attempt) named(name string) *network {
 	return nil
 }
 
+// parentOf is the netdev that an interface stands on.
+func (a *attempt) parentOf(name string) string {
+	for _, i := range a.att.Plan.Interfaces {
+		if i.Name == name {
+			return i.Parent
+		}
+	}
+	return ""
+}
+
 // target is what is asked on the wire about an interface.
-func (s *Server) target(a *attempt, n *network, planned attach.PlannedInterface, m attach.Made) probe.Target {
+func (s *Server) target(a *attempt, n *network, m attach.Made) probe.Target {
 	t := probe.Target{
-		Interface: m.Name, Index: m.Index, Rail: n.made.Rail, MAC: m.MAC, Parent: planned.Parent, Gateways: n.made.Gateways,
+		Interface: m.Name, Index: m.Index, Rail: n.made.Rail, MAC: m.MAC, Parent: a.parentOf(m.Name), Gateways: n.made.Gateways,
 	}
 	fresh := false
 	for _, prefix := range n.made.Addresses {

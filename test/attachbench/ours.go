@@ -101,8 +101,10 @@ func (o *ours) add(ctx context.Context, p *pod) error {
 	}
 	report, err := o.ask(ctx, p, done)
 	if err == nil {
-		kept.State, kept.Report = record.Attached, record.Describe(plan, done)
-		kept.Report.Checks = checks(report)
+		kept.State, kept.Report.Checks = record.Attached, checks(report)
+		for _, step := range done.Steps {
+			kept.Report.Steps = append(kept.Report.Steps, record.Step(step))
+		}
 		_, err = o.records.Put(kept)
 	}
 	return errors.Join(err, <-synced)

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -11,41 +12,24 @@ import (
 	"railhead/internal/attach"
 )
 
-// Describe is the Report of what a Plan makes, and of what was done of it, which
-// may be nil. Checks, times beyond the steps', and notes of others are for its
-// caller to add.
-func Describe(plan *attach.Plan, done *attach.Done) Report {
+// describe is what of a Report a Plan says.
+func describe(plan *attach.Plan) Report {
 	var r Report
-	if plan != nil {
-		for _, p := range plan.Interfaces {
-			r.Interfaces = append(r.Interfaces, interfaceOf(p))
-		}
-		r.Routes, r.Rules = routesOf(plan), rulesOf(plan)
-		r.Notes = slices.Clone(plan.Notes)
-	}
-	if done == nil {
+	if plan == nil {
 		return r
 	}
-	for _, s := range done.Steps {
-		r.Steps = append(r.Steps, Step{Name: s.Name, Took: s.Took})
+	for _, p := range plan.Interfaces {
+		r.Interfaces = append(r.Interfaces, interfaceOf(p))
 	}
-	for _, made := range done.Interfaces {
-		for i := range r.Interfaces {
-			if at := &r.Interfaces[i]; at.Name == made.Name {
-				at.MTU = made.MTU
-				if len(made.MAC) > 0 {
-					at.MAC = made.MAC.String()
-				}
-			}
-		}
-	}
+	r.Routes, r.Rules = routesOf(plan), rulesOf(plan)
+	r.Notes = slices.Clone(plan.Notes)
 	return r
 }
 
 // Whole is the attachment's Report with what its Plan says, where the Report does
 // not say it itself.
 func (a Attachment) Whole() Report {
-	r, planned := a.Report, Describe(a.Plan, nil)
+	r, planned := a.Report, describe(a.Plan)
 	if r.At.IsZero() {
 		r.At = a.At
 	}
@@ -66,10 +50,14 @@ func (a Attachment) Whole() Report {
 }
 
 func interfaceOf(p attach.PlannedInterface) Interface {
-	return Interface{
+	i := Interface{
 		Name: p.Name, Kind: string(p.Kind), Parent: p.Parent, MAC: p.MAC, MTU: p.MTU, Table: p.Table,
 		Addresses: stringsOf(p.Addresses), Gateways: stringsOf(p.Gateways),
 	}
+	if p.Kind == attach.Foreign && p.Before != nil {
+		i.MAC, i.MTU = cmp.Or(i.MAC, p.Before.MAC), cmp.Or(i.MTU, p.Before.MTU)
+	}
+	return i
 }
 
 func stringsOf[T fmt.Stringer](values []T) []string {

@@ -13,6 +13,7 @@ type line struct {
 	Version int             `json:"v"`
 	ID      string          `json:"id,omitempty"` // of the container
 	Put     json.RawMessage `json:"put,omitempty"`
+	Planned bool            `json:"planned,omitempty"` // the Plan is that of the line before
 	Removed bool            `json:"removed,omitempty"`
 }
 
@@ -20,7 +21,8 @@ type line struct {
 type kept struct {
 	attachment Attachment
 	raw        json.RawMessage // of a line that is not of this version, else nil
-	size       int64           // bytes of the line, about
+	size       int64           // bytes of its lines, about
+	planned    *kept           // by the line with its Plan, where that is another
 }
 
 // written is a line as it is written: one of a large attachment is encoded once.
@@ -28,7 +30,17 @@ type written struct {
 	Version int         `json:"v"`
 	ID      string      `json:"id"`
 	Put     *Attachment `json:"put,omitempty"`
+	Planned bool        `json:"planned,omitempty"`
 	Removed bool        `json:"removed,omitempty"`
+}
+
+// lineOf is the line of an attachment. A Plan, which is most of it, is written once.
+func (m *memory) lineOf(a Attachment) written {
+	w := written{Version: version, ID: a.ContainerID, Put: &a}
+	if before := m.all[a.ContainerID]; a.Plan != nil && before != nil && before.raw == nil && before.attachment.Plan == a.Plan {
+		a.Plan, w.Planned = nil, true
+	}
+	return w
 }
 
 // read is the attachment of a line. Of one that is not understood, there is the
@@ -64,8 +76,21 @@ func (m *memory) apply(raw json.RawMessage) {
 	case l.Removed:
 		m.remove(l.ID)
 	default:
-		m.set(l.ID, l.read(raw))
+		k := l.read(raw)
+		if before := m.all[l.ID]; l.Planned && before != nil {
+			k.keepPlan(before)
+		}
+		m.set(l.ID, k)
 	}
+}
+
+// keepPlan takes over the Plan of an earlier line.
+func (k *kept) keepPlan(before *kept) {
+	k.attachment.Plan = before.attachment.Plan
+	if k.planned = before.planned; k.planned == nil {
+		k.planned = before
+	}
+	k.size += k.planned.size
 }
 
 func (m *memory) set(id string, k *kept) {
@@ -88,11 +113,19 @@ func (m *memory) lines() []any {
 		list = append(list, raw)
 	}
 	for _, k := range m.sorted() {
-		if k.raw != nil {
-			list = append(list, k.raw)
-		} else {
-			list = append(list, written{Version: version, ID: k.attachment.ContainerID, Put: &k.attachment})
-		}
+		list = append(list, k.lines()...)
 	}
 	return list
+}
+
+// lines are those that come to the same: of a line that stays as it is, also that
+// with its Plan.
+func (k *kept) lines() []any {
+	switch {
+	case k.raw == nil:
+		return []any{written{Version: version, ID: k.attachment.ContainerID, Put: &k.attachment}}
+	case k.planned == nil:
+		return []any{k.raw}
+	}
+	return append(k.planned.lines(), k.raw)
 }

@@ -59,6 +59,53 @@ func TestLaterRelease(t *testing.T) {
 	}
 }
 
+// TestPlannedOnce writes a Plan with the first line of an attachment alone, has it
+// with the last, and loses it with the first.
+func TestPlannedOnce(t *testing.T) {
+	t.Parallel()
+	d := newDisk()
+	s := open(t, d)
+	a := numbered(1)
+	a.State = Attaching
+	keep(t, s, a)
+	first := d.size()
+	a.State = Attached
+	keep(t, s, a, a)
+	other := a
+	other.Plan = new(*a.Plan)
+	if n := strings.Count(string(d.data[File]), `"parent":"p0"`); n != 1 {
+		t.Errorf("the plan is there %d times", n)
+	}
+	want := []Attachment{a}
+	for name, s := range map[string]*Store{"written": s, "read": open(t, d.crash(0))} {
+		if diff := differ(want, s.All()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if err := s.compact(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := differ(want, open(t, d.crash(0)).All()); diff != "" {
+		t.Errorf("written anew (-want +got):\n%s", diff)
+	}
+	keep(t, s, other) // which may say something else
+	if n := strings.Count(string(d.data[File]), `"parent":"p0"`); n != 2 {
+		t.Errorf("the plans are there %d times", n)
+	}
+
+	d = newDisk()
+	keep(t, open(t, d), a)
+	s = open(t, d)
+	known, _ := s.Get(a.ContainerID)
+	keep(t, s, known)
+	bad := holding(d.data[File])
+	bad.data[File][first/2] ^= 4
+	a.Plan = nil
+	if all, damage := readAgain(t, bad); damage != journal.DamageCorrupt || differ([]Attachment{a}, all) != "" {
+		t.Errorf("without its first line: %v %+v", damage, all)
+	}
+}
+
 // FuzzRead: whatever is in the file, reading it twice and writing it anew give the same.
 func FuzzRead(f *testing.F) {
 	d := newDisk()
@@ -68,6 +115,18 @@ func FuzzRead(f *testing.F) {
 	f.Add(d.data[File])
 	f.Add(d.data[File][10:])
 	f.Add([]byte("00000001 ffffffff 1\n"))
+	planned := newDisk()
+	keep(f, open(f, planned), numbered(1))
+	j, _, _, err := journal.Open[json.RawMessage](planned, File)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, text := range []string{`{"v":1,"id":"sandbox001","put":{"at":"2020-01-01T00:00:00Z"},"planned":true}`, `{"v":2,"id":"sandbox001","put":{"at":"2020-01-01T00:00:00Z"},"planned":true}`} {
+		if _, err := j.Append(json.RawMessage(text)); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(planned.data[File])
+	}
 	for _, text := range []string{`{"v":2,"id":"x","put":{"at":"2020-01-01T00:00:00Z"}}`, `{"v":1,"id":"x","put":null}`, `{"id":"x","put":3}`, `null`} {
 		d := newDisk()
 		j, _, _, _ := journal.Open[json.RawMessage](d, File)
@@ -96,10 +155,11 @@ func FuzzRead(f *testing.F) {
 // beside the disk.
 func BenchmarkPut(b *testing.B) {
 	a := numbered(1)
-	plan, done := eightRails(b)
-	a.Plan, a.Report = plan, Describe(plan, done)
+	plan, steps := eightRails(b)
+	a.Report.Steps = steps
 	s := open(b, newDisk())
 	for b.Loop() {
+		a.Plan = new(*plan) // or it would be there already
 		if _, err := s.Put(a); err != nil {
 			b.Fatal(err)
 		}

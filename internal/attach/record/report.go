@@ -17,7 +17,8 @@ const EventReason = "RailheadAttachFailed"
 type Report struct {
 	At   time.Time     // when it began
 	Took time.Duration // until the answer
-	// Interfaces, Routes and Rules are what the pod got; see [Describe].
+	// Interfaces, Routes and Rules are what the pod got. The node's record has them in
+	// its Plan; see [Attachment.Whole].
 	Interfaces []Interface
 	Routes     []string // as ip route writes them, those of several tables in one
 	Rules      []string // as ip rule writes them
@@ -87,8 +88,8 @@ type (
 		Interfaces []Interface `json:"interfaces,omitempty"`
 		Routes     []string    `json:"routes,omitempty"`
 		Rules      []string    `json:"rules,omitempty"`
-		Checks     []Check     `json:"checks,omitempty"`
-		Steps      []Step      `json:"steps,omitempty"`
+		Checks     []checkJSON `json:"checks,omitempty"`
+		Steps      []stepJSON  `json:"steps,omitempty"`
 		Notes      []string    `json:"notes,omitempty"`
 	}
 	stepJSON struct {
@@ -110,12 +111,22 @@ type (
 // reportVersion is that of the form of JSON.
 const reportVersion = 1
 
-// MarshalJSON writes the form of the annotation.
+// MarshalJSON writes the form of the annotation. Of checks, what is as it should be
+// is not written at all: a pod has many of them.
 func (r Report) MarshalJSON() ([]byte, error) {
-	return json.Marshal(reportJSON{
-		Version: reportVersion, At: r.At, Took: duration(r.Took), Interfaces: r.Interfaces, Routes: r.Routes, Rules: r.Rules,
-		Checks: r.Checks, Steps: r.Steps, Notes: r.Notes,
-	})
+	written := reportJSON{
+		Version: reportVersion, At: r.At, Took: duration(r.Took), Interfaces: r.Interfaces, Routes: r.Routes, Rules: r.Rules, Notes: r.Notes,
+	}
+	for _, c := range r.Checks {
+		written.Checks = append(written.Checks, checkJSON{
+			Interface: c.Interface, Kind: c.Kind, Address: c.Address, MAC: c.MAC, Failed: !c.OK,
+			Waited: duration(c.Waited), Tries: c.Tries, Error: c.Error,
+		})
+	}
+	for _, s := range r.Steps {
+		written.Steps = append(written.Steps, stepJSON{Name: s.Name, Took: duration(s.Took)})
+	}
+	return json.Marshal(written)
 }
 
 // UnmarshalJSON reads the form of the annotation, also of a later release as far
@@ -126,45 +137,16 @@ func (r *Report) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	*r = Report{
-		At: read.At, Took: time.Duration(read.Took), Interfaces: read.Interfaces, Routes: read.Routes, Rules: read.Rules,
-		Checks: read.Checks, Steps: read.Steps, Notes: read.Notes,
+		At: read.At, Took: time.Duration(read.Took), Interfaces: read.Interfaces, Routes: read.Routes, Rules: read.Rules, Notes: read.Notes,
 	}
-	return nil
-}
-
-// MarshalJSON writes the duration as a text.
-func (s Step) MarshalJSON() ([]byte, error) {
-	return json.Marshal(stepJSON{Name: s.Name, Took: duration(s.Took)})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (s *Step) UnmarshalJSON(text []byte) error {
-	var read stepJSON
-	if err := json.Unmarshal(text, &read); err != nil {
-		return err
+	for _, c := range read.Checks {
+		r.Checks = append(r.Checks, Check{
+			Interface: c.Interface, Kind: c.Kind, Address: c.Address, MAC: c.MAC, OK: !c.Failed,
+			Waited: time.Duration(c.Waited), Tries: c.Tries, Error: c.Error,
+		})
 	}
-	*s = Step{Name: read.Name, Took: time.Duration(read.Took)}
-	return nil
-}
-
-// MarshalJSON writes the duration as a text, and what is as it should be not at
-// all: a pod has many of them.
-func (c Check) MarshalJSON() ([]byte, error) {
-	return json.Marshal(checkJSON{
-		Interface: c.Interface, Kind: c.Kind, Address: c.Address, MAC: c.MAC, Failed: !c.OK,
-		Waited: duration(c.Waited), Tries: c.Tries, Error: c.Error,
-	})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (c *Check) UnmarshalJSON(text []byte) error {
-	var read checkJSON
-	if err := json.Unmarshal(text, &read); err != nil {
-		return err
-	}
-	*c = Check{
-		Interface: read.Interface, Kind: read.Kind, Address: read.Address, MAC: read.MAC, OK: !read.Failed,
-		Waited: time.Duration(read.Waited), Tries: read.Tries, Error: read.Error,
+	for _, s := range read.Steps {
+		r.Steps = append(r.Steps, Step{Name: s.Name, Took: time.Duration(s.Took)})
 	}
 	return nil
 }

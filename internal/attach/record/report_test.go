@@ -38,7 +38,7 @@ func compareGolden(t *testing.T, path, got string) {
 
 // eightRails is the plan of a pod with eth0 of another's plugin and eight rails
 // with addresses of both families, and what was done.
-func eightRails(tb testing.TB) (*attach.Plan, *attach.Done) {
+func eightRails(tb testing.TB) (*attach.Plan, []Step) {
 	tb.Helper()
 	options, err := routing.Merge(routing.Sources{
 		Cluster: v2beta1.CoordinatorSpec{HijackCIDR: []string{"169.254.0.0/16"}},
@@ -61,12 +61,12 @@ func eightRails(tb testing.TB) (*attach.Plan, *attach.Done) {
 		}},
 	}
 	plan := &attach.Plan{Version: attach.Version, ContainerID: pod.ContainerID}
-	done := &attach.Done{Steps: []attach.Step{
+	steps := []Step{
 		{Name: "links", Took: 2345678 * time.Nanosecond},
 		{Name: "addresses", Took: 800 * time.Microsecond},
 		{Name: "routes and rules", Took: 1200 * time.Microsecond},
 		{Name: "settings", Took: 300 * time.Microsecond},
-	}}
+	}
 	for rail := range 8 {
 		n := 10 + rail
 		i := routing.Interface{
@@ -75,9 +75,6 @@ func eightRails(tb testing.TB) (*attach.Plan, *attach.Done) {
 			Gateways:  []netip.Addr{netip.MustParseAddr(fmt.Sprintf("172.16.%d.254", n)), netip.MustParseAddr(fmt.Sprintf("fd00:172:16:%d::fffe", n))},
 		}
 		pod.Interfaces = append(pod.Interfaces, i)
-		done.Interfaces = append(done.Interfaces, attach.Made{
-			Name: i.Name, MTU: 4200, MAC: net.HardwareAddr{0x02, byte(rail), 172, 16, byte(n), 17},
-		})
 	}
 	if plan.Routing, err = routing.Plan(pod); err != nil {
 		tb.Fatal(err)
@@ -85,17 +82,20 @@ func eightRails(tb testing.TB) (*attach.Plan, *attach.Done) {
 	for at, i := range pod.Interfaces {
 		p := attach.PlannedInterface{Name: i.Name, Rail: i.Rail, Table: int(plan.Routing.Links[at].Table), Addresses: i.Addresses, Gateways: i.Gateways}
 		if !i.Foreign {
-			p.Kind, p.Parent = attach.Macvlan, i.Masters[0]
+			p.Kind, p.Parent, p.MTU = attach.Macvlan, i.Masters[0], 4200
+			p.MAC = net.HardwareAddr{0x02, byte(i.Rail), 172, 16, byte(10 + i.Rail), 17}.String()
 		}
 		plan.Interfaces = append(plan.Interfaces, p)
 	}
-	return plan, done
+	return plan, steps
 }
 
 // checked is the report of eight rails with all that is asked on the wire.
 func checked(tb testing.TB) Report {
 	tb.Helper()
-	r := Describe(eightRails(tb))
+	plan, steps := eightRails(tb)
+	r := describe(plan)
+	r.Steps = steps
 	r.At, r.Took = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), 12345*time.Microsecond
 	for _, i := range r.Interfaces[1:] {
 		for at, gateway := range i.Gateways {
@@ -115,7 +115,7 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	compareGolden(t, "testdata/eight-rails.json", string(text)+"\n")
-	if diff := differ(Report{}, Describe(nil, nil)); diff != "" {
+	if diff := differ(Report{}, describe(nil)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -123,12 +123,11 @@ func TestDescribe(t *testing.T) {
 // TestWhole adds what the plan says to a report of steps and checks alone.
 func TestWhole(t *testing.T) {
 	t.Parallel()
-	plan, done := eightRails(t)
+	plan, steps := eightRails(t)
 	plan.Notes = []string{"both", "the plan's"}
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	steps := Describe(nil, done).Steps
 	a := Attachment{Plan: plan, At: at, Report: Report{Steps: steps, Notes: []string{"its own", "both"}}}
-	want := Describe(plan, nil)
+	want := describe(plan)
 	want.At, want.Steps, want.Notes = at, steps, []string{"its own", "both", "the plan's"}
 	if diff := differ(want, a.Whole()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

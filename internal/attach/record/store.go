@@ -83,11 +83,16 @@ func (s *Store) Put(a Attachment) (sync func() error, err error) {
 	a.Newer = 0
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	position, size, err := s.append(written{Version: version, ID: a.ContainerID, Put: &a})
+	line := s.memory.lineOf(a)
+	position, size, err := s.append(line)
 	if err != nil {
 		return nil, err
 	}
-	s.memory.set(a.ContainerID, &kept{attachment: a, size: size})
+	k := &kept{attachment: a, size: size}
+	if line.Planned {
+		k.keepPlan(s.memory.all[a.ContainerID])
+	}
+	s.memory.set(a.ContainerID, k)
 	return s.syncTo(position), nil
 }
 
