@@ -6,13 +6,19 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"railhead/internal/cniinstall"
 )
 
 // answers are an API server's, by the last two parts of the path.
@@ -49,6 +55,13 @@ func object(meta metav1.ObjectMeta) metav1.PartialObjectMetadata {
 	return metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}, ObjectMeta: meta}
 }
 
+// asOften is an answer for a number of times, and then another.
+func asOften(times int, answer, then any) []any {
+	return append(slices.Repeat([]any{answer}, times), then)
+}
+
+// TestUninstalled tells an agent whose DaemonSet is gone from one that is restarted,
+// also where somebody else takes its rights or its account away and gives it others.
 func TestUninstalled(t *testing.T) {
 	t.Parallel()
 	isController := true
@@ -60,6 +73,8 @@ func TestUninstalled(t *testing.T) {
 	gone := refusal(http.StatusNotFound, metav1.StatusReasonNotFound)
 	forbidden := refusal(http.StatusForbidden, metav1.StatusReasonForbidden)
 	unauthorized := refusal(http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
+	there, ready := object(metav1.ObjectMeta{UID: "1"}), []any{metav1.Status{Code: http.StatusOK}}
+	const home = "namespaces/railhead-system"
 	for _, test := range []struct {
 		name string
 		api  answers
@@ -67,17 +82,26 @@ func TestUninstalled(t *testing.T) {
 	}{
 		{"its DaemonSet is gone", answers{"pods/agent-1": {pod}, "daemonsets/agent": {gone}}, ""},
 		{"it is being deleted", answers{"pods/agent-1": {pod}, "daemonsets/agent": {object(metav1.ObjectMeta{UID: "1", DeletionTimestamp: &now})}}, ""},
-		{"it is there", answers{"pods/agent-1": {pod}, "daemonsets/agent": {object(metav1.ObjectMeta{UID: "1"})}}, "is there"},
+		{"it is there", answers{"pods/agent-1": {pod}, "daemonsets/agent": {there}}, "is there"},
 		{"another one has its name", answers{"pods/agent-1": {pod}, "daemonsets/agent": {object(metav1.ObjectMeta{UID: "2", DeletionTimestamp: &now})}}, "is there"},
 		{"the pod is of no DaemonSet", answers{"pods/agent-1": {alone}}, "of no DaemonSet"},
 		{"the pod is gone", answers{"pods/agent-1": {gone}}, "is gone"},
-		{"its rights are gone", answers{"pods/agent-1": {forbidden, unauthorized}, "api/readyz": {metav1.Status{Code: http.StatusOK}}}, ""},
-		{"the API server is starting", answers{"pods/agent-1": {forbidden}, "api/readyz": {metav1.Status{Code: http.StatusInternalServerError}}}, "deadline"},
-		{"its rights are replaced", answers{"pods/agent-1": {forbidden, forbidden, pod}, "daemonsets/agent": {object(metav1.ObjectMeta{UID: "1"})}}, "is there"},
-		{"nobody answers", answers{}, "nobody answers"},
+		{"its namespace is being deleted", answers{home: {object(metav1.ObjectMeta{DeletionTimestamp: &now})}}, ""},
+		{"its namespace is gone", answers{home: {gone}}, ""},
+		{"it may not ask for its namespace", answers{home: {forbidden}, "pods/agent-1": {pod}, "daemonsets/agent": {gone}}, ""},
+		{"its account is gone", answers{home: {unauthorized}, "api/readyz": ready}, ""},
+		{"its account is gone, and the API server still knows it", answers{home: asOften(10, forbidden, unauthorized), "pods/agent-1": {forbidden}, "api/readyz": ready}, ""},
+		{"its account is replaced", answers{home: asOften(5, unauthorized, object(metav1.ObjectMeta{})), "pods/agent-1": {pod}, "daemonsets/agent": {there}, "api/readyz": ready}, "is there"},
+		{"its rights are gone, and its account is there", answers{home: {forbidden}, "pods/agent-1": {forbidden}, "api/readyz": ready}, "its service account is not"},
+		{"its rights are replaced", answers{home: asOften(9, forbidden, object(metav1.ObjectMeta{})), "pods/agent-1": asOften(9, forbidden, pod), "daemonsets/agent": {there}, "api/readyz": ready}, "is there"},
+		{"the API server is starting", answers{home: {unauthorized}, "api/readyz": {metav1.Status{Code: http.StatusInternalServerError}}}, "deadline"},
+		{"nobody answers", answers{home: nil}, "nobody answers"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
+			if _, said := test.api[home]; !said {
+				test.api[home] = []any{object(metav1.ObjectMeta{})}
+			}
 			synctest.Test(t, func(t *testing.T) {
 				r := networking{config: Config{
 					Namespace: "railhead-system", CNI: &CNI{Pod: "agent-1"},
@@ -91,6 +115,38 @@ func TestUninstalled(t *testing.T) {
 					t.Errorf("got %v, want none", err)
 				case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 					t.Errorf("got %v, want one with %q", err, test.want)
+				}
+			})
+		})
+	}
+}
+
+// TestRemoveAgain has something keep the agent from removing its network for a while,
+// or for longer than there is time.
+func TestRemoveAgain(t *testing.T) {
+	t.Parallel()
+	for _, busy := range []time.Duration{3500 * time.Millisecond, time.Hour} {
+		t.Run(busy.String(), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c := &CNI{BinDir: filepath.Join(dir, "bin"), ConfDir: filepath.Join(dir, "net.d")}
+			network, program := filepath.Join(c.ConfDir, cniinstall.File), filepath.Join(c.BinDir, cniinstall.Program)
+			err := errors.Join(os.MkdirAll(filepath.Join(network, "in the way"), 0o700), os.Mkdir(c.BinDir, 0o700), os.WriteFile(program, nil, 0o600))
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), uninstallLimit)
+				defer cancel()
+				defer time.AfterFunc(busy, func() { _ = os.RemoveAll(network) }).Stop()
+				r := networking{config: Config{CNI: c}}
+				removed, err := r.remove(ctx)
+				_, there := os.Stat(program)
+				switch {
+				case busy > uninstallLimit && (err == nil || !strings.Contains(err.Error(), network) || there != nil):
+					t.Errorf("removed %q, %v, program: %v; want an error of %s, and the program there", removed, err, there, network)
+				case busy < uninstallLimit && (err != nil || !slices.Equal(removed, []string{program})):
+					t.Errorf("removed %q, %v, want the program, and none", removed, err)
 				}
 			})
 		})

@@ -112,15 +112,17 @@ func (i *Installer) Ensure(ctx context.Context) (State, error) {
 
 // Remove takes away what Ensure brought, the network first, so that the runtime
 // is back at the cluster's own before programs go. What is another project's
-// stays. Changed of its state are the paths that are gone.
+// stays. It goes on after errors and may be called again; while the network could
+// not be removed, its program stays. Changed of its state are the paths that are
+// gone.
 func (i *Installer) Remove(ctx context.Context) (State, error) {
 	var s State
 	conf := i.locked(ctx, i.config.ConfDir, func() error { return i.removeNetwork(&s) })
-	if errors.Is(conf, fs.ErrNotExist) {
+	if errors.Is(conf, fs.ErrNotExist) && !i.disk.exists(i.config.ConfDir) {
 		conf = nil
 	}
 	bin := i.locked(ctx, i.config.BinDir, func() error { return i.removePrograms(&s) })
-	if errors.Is(bin, fs.ErrNotExist) {
+	if errors.Is(bin, fs.ErrNotExist) && !i.disk.exists(i.config.BinDir) {
 		bin = nil
 	}
 	return s, errors.Join(conf, bin)

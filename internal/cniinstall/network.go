@@ -2,6 +2,7 @@ package cniinstall
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -91,16 +92,16 @@ func (i *Installer) writeNetwork(s *State, cluster network) error {
 
 // removeNetwork removes our configuration, and what Cilium may have made of it.
 func (i *Installer) removeNetwork(s *State) error {
+	var errs []error
 	for _, path := range []string{i.file(), i.file() + ".cilium_bak", temporaryOf(i.file())} {
 		there := i.disk.exists(path)
 		if err := i.disk.remove(path); err != nil {
-			return failed("remove", path, err)
-		}
-		if there {
+			errs = append(errs, failed("remove", path, err))
+		} else if there {
 			s.Changed = append(s.Changed, path)
 		}
 	}
-	return i.disk.syncDir(i.config.ConfDir)
+	return errors.Join(append(errs, i.disk.syncDir(i.config.ConfDir))...)
 }
 
 // spoken are the CNI versions of our program, oldest first. Lists of plugins came

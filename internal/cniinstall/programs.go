@@ -121,12 +121,23 @@ func (d disk) isOurs(path string) (ours bool, err error) {
 	return ours, err
 }
 
-// removePrograms removes what is ours.
+// removePrograms removes what is ours; our own program only where no runtime is
+// told to call it: the network could not be removed, or another installer has come.
 func (i *Installer) removePrograms(s *State) error {
+	names := Names()
 	var errs []error
-	for _, name := range append(Names(), Program) {
+	switch _, err := i.disk.lstat(i.file()); {
+	case errors.Is(err, fs.ErrNotExist):
+		names = append(names, Program)
+	case err != nil:
+		errs = append(errs, failed("remove", i.program(), fmt.Errorf("%s may still name it: %w", i.file(), err)))
+	}
+	for _, name := range names {
 		path := filepath.Join(i.config.BinDir, name)
-		errs = append(errs, i.disk.remove(temporaryOf(path)), i.removeName(s, path))
+		if err := i.disk.remove(temporaryOf(path)); err != nil {
+			errs = append(errs, failed("remove", temporaryOf(path), err))
+		}
+		errs = append(errs, i.removeName(s, path))
 	}
 	return errors.Join(append(errs, i.disk.syncDir(i.config.BinDir))...)
 }
