@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,31 +49,76 @@ func settle(ctx context.Context, logger *slog.Logger) error {
 	case <-time.After(settleAfter):
 	}
 	debug.FreeOSMemory()
-	if err := forgetProgram(); err != nil {
+	program, err := ownProgram()
+	if err == nil {
+		if err := mapAlone(program); err != nil {
+			logger.Debug("more of the program is mapped than is used", "error", err)
+		}
+		err = forget(program)
+	}
+	if err != nil {
 		logger.Debug("what of the program was needed for the start stays in memory", "error", err)
 	}
 	return nil
 }
 
-// forgetProgram has the kernel map only what is used of our program from now on:
-// two thirds of what was mapped is for the start and for other commands. Nothing
-// is lost, for no page of these was written, and what is used again is found in
-// the kernel's cache of files.
-func forgetProgram() error {
+// ownProgram is where our program is mapped, as far as nobody wrote to it.
+func ownProgram() ([]mapping, error) {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	smaps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, m := range unwritten(string(smaps), program) {
+	return unwritten(string(smaps), program), nil
+}
+
+// forget has the kernel map only what is used of a program from now on: two
+// thirds of what was mapped is for the start and for other commands. Nothing is
+// lost, for no page of these was written, and what is used again is found in the
+// kernel's cache of files.
+func forget(program []mapping) error {
+	for _, m := range program {
 		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, m.begin, m.end-m.begin, unix.MADV_DONTNEED); errno != 0 {
-			return fmt.Errorf("madvise %#x to %#x of %s: %w", m.begin, m.end, program, errno)
+			return fmt.Errorf("madvise %#x to %#x of the program: %w", m.begin, m.end, errno)
 		}
 	}
 	return nil
+}
+
+// Of linux/userfaultfd.h.
+const (
+	uffdAPI          = 0xaa
+	uffdUserModeOnly = 1       // flag: of nothing that the kernel itself does
+	uffdWPAsync      = 1 << 15 // feature, of Linux 6.7: any mapping may be watched, and nobody is asked
+	uffdWP           = 2       // mode of watching: for writes to pages that were protected
+	uffdioAPI        = 0xc018aa3f
+	uffdioRegister   = 0xc020aa00
+)
+
+// mapAlone has the kernel map a page of a program when it is used, and not the
+// fifteen around it as well, for as long as this process lives: what is used is so
+// scattered that most of the program came back within minutes. The kernel leaves
+// those out where a userfaultfd watches for writes to protected pages. This one
+// protects none, so that nothing else changes. Before Linux 6.7 that is an error.
+func mapAlone(program []mapping) error {
+	fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|uffdUserModeOnly, 0, 0)
+	if errno != 0 {
+		return os.NewSyscallError("userfaultfd", errno)
+	}
+	api := struct{ api, features, ioctls uint64 }{api: uffdAPI, features: uffdWPAsync}
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, uffdioAPI, uintptr(unsafe.Pointer(&api))); errno != 0 {
+		return errors.Join(os.NewSyscallError("UFFDIO_API", errno), unix.Close(int(fd)))
+	}
+	for _, m := range program {
+		watched := struct{ begin, size, mode, ioctls uint64 }{begin: uint64(m.begin), size: uint64(m.end - m.begin), mode: uffdWP}
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, uffdioRegister, uintptr(unsafe.Pointer(&watched))); errno != 0 {
+			return errors.Join(os.NewSyscallError("UFFDIO_REGISTER", errno), unix.Close(int(fd)))
+		}
+	}
+	return nil // the descriptor stays open: closing it ends the watching
 }
 
 // mapping is a part of our memory.

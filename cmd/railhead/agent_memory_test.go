@@ -1,10 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 const smaps = `00400000-01081000 r-xp 00000000 fe:00 77                     /bin/railhead
@@ -43,16 +49,57 @@ func TestUnwritten(t *testing.T) {
 	}
 }
 
-// TestForgetProgram forgets the program that runs, which goes on.
-func TestForgetProgram(t *testing.T) {
+// TestForget forgets the program that runs, which goes on.
+func TestForget(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat("/proc/self/smaps"); err != nil {
+	program, err := ownProgram()
+	if err != nil {
 		t.Skip("this kernel does not tell of mappings:", err)
 	}
-	if err := forgetProgram(); err != nil {
+	if err := forget(program); err != nil {
 		t.Fatal(err)
 	}
 	if got := unwritten(smaps, "/bin/railhead"); len(got) != 2 {
 		t.Errorf("%v, want two mappings as before", got)
+	}
+}
+
+// TestMapAlone reads one byte of many pages of a file that is in the kernel's
+// cache, and wants no other page to be mapped.
+func TestMapAlone(t *testing.T) {
+	t.Parallel()
+	const pages, distance = 8, 64 << 10
+	name := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(name, make([]byte, pages*distance), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	memory, err := unix.Mmap(int(file.Fd()), 0, pages*distance, unix.PROT_READ, unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(memory) })
+	begin := uintptr(unsafe.Pointer(&memory[0]))
+	if err := mapAlone([]mapping{{begin, begin + pages*distance}}); err != nil {
+		t.Skip("this kernel cannot, or we may not:", err)
+	}
+	for i := range pages {
+		if memory[i*distance] != 0 {
+			t.Error("the file is not what it was")
+		}
+	}
+	smaps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ours, _ := strings.Cut(string(smaps), fmt.Sprintf("\n%x-%x ", begin, begin+pages*distance))
+	_, ours, _ = strings.Cut(ours, "\nRss:")
+	ours, _, _ = strings.Cut(ours, "kB")
+	if want := pages * os.Getpagesize() >> 10; strings.TrimSpace(ours) != strconv.Itoa(want) {
+		t.Errorf("%s KiB are mapped, want %d", strings.TrimSpace(ours), want)
 	}
 }

@@ -60,8 +60,8 @@ type slot struct {
 }
 
 // slotsAtOnce is how many slots are made at a time, since a place has many that
-// live as long as it does.
-const slotsAtOnce = 16
+// live as long as it does, and most places are of a VF and have few.
+const slotsAtOnce = 4
 
 // slot is the series of a family with values, the same each time. It is looked
 // for among all of the place, a few hundred at most: an index would take almost

@@ -24,6 +24,8 @@ import (
 type sockets struct {
 	node node.Node
 	own  *namespace
+
+	samples []counters.Sample // memory for those of the device that is read
 }
 
 func newSockets(n node.Node) *sockets { return &sockets{node: n} }

@@ -26,7 +26,7 @@ type device struct {
 
 	// Used by the one reading.
 	reader  *counters.Reader
-	samples []counters.Sample
+	samples []counters.Sample // of the tier that is read, in memory of the card
 	lines   [counters.Tiers]lines
 	shares  shares
 	unknown int // how many unknown counters were told to the status
@@ -93,6 +93,11 @@ func (d *device) read(s *sockets, now time.Time, tiers []counters.Tier) {
 		d.withdraw(tiers, errReach, now)
 		return
 	}
+	d.samples = s.samples
+	defer func() {
+		clear(d.samples)
+		s.samples, d.samples = d.samples[:0], nil
+	}()
 	start := time.Now()
 	errHold := d.hold(d.sparedClient(attributionSource, tiers[0], access.RDMA, now), subject)
 	d.spent(durations{attribution: time.Since(start)})
