@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,17 +41,21 @@ func (w *work) stages() []stage {
 // and what there is of it stays.
 func (a *Attacher) Apply(ctx context.Context, plan *Plan) (*Done, error) {
 	start := time.Now()
-	w, err := a.open(plan)
+	w, err := a.find(plan)
 	if err != nil {
 		return nil, err
 	}
 	defer w.close()
-	if err := w.isApplied(); err != nil {
-		return nil, err
-	}
-	done := &Done{Steps: []Step{{"namespace", time.Since(start)}}}
-	// One thread goes there once for all settings; sockets know where they belong.
+	done := &Done{}
+	// One thread goes there once for all; sockets know where they belong.
 	err = w.ns.Do(func() error {
+		if err := w.connect(&rtnl.Config{}); err != nil {
+			return err
+		}
+		if err := w.isApplied(); err != nil {
+			return err
+		}
+		done.Steps = append(done.Steps, Step{"namespace", time.Since(start)})
 		for _, s := range w.stages() {
 			start := time.Now()
 			if err := ctx.Err(); err != nil {
@@ -62,7 +67,7 @@ func (a *Attacher) Apply(ctx context.Context, plan *Plan) (*Done, error) {
 			done.Steps = append(done.Steps, Step{s.name, time.Since(start)})
 		}
 		start := time.Now()
-		if done.Interfaces, err = w.read(); err != nil {
+		if done.Interfaces, err = w.made(); err != nil {
 			return w.fail(err)
 		}
 		done.Steps = append(done.Steps, Step{"result", time.Since(start)})
@@ -201,7 +206,7 @@ func (w *work) podRouting() []action {
 		actions = append(actions, action{owner: n.Owner, do: rtnl.NeighbourSet{Neighbour: neighbour}, undo: rtnl.NeighbourDelete{Neighbour: neighbour}})
 	}
 	for _, route := range w.plan.Before.Routes {
-		actions = append(actions, action{do: rtnl.RouteDelete{Route: route}, undo: rtnl.RouteAdd{Route: route}, absent: true})
+		actions = append(actions, action{do: rtnl.RouteDelete{Route: route}, undo: rtnl.RouteAdd{Route: route, Append: true}, absent: true})
 	}
 	for _, route := range r.Pod.Routes {
 		if !route.Kernel {
@@ -228,7 +233,25 @@ func (w *work) addMarks(stage string) error {
 	}})
 }
 
-// read returns the interfaces as they are now.
+// made returns the interfaces as they are now. What the kernel took as it was told,
+// it is not asked for again.
+func (w *work) made() ([]Made, error) {
+	all := make([]Made, 0, len(w.plan.Interfaces))
+	for n := range w.plan.Interfaces {
+		i := &w.plan.Interfaces[n]
+		mac, mtu := i.MAC, i.MTU
+		if i.Kind == Foreign {
+			mac, mtu = cmp.Or(mac, i.Before.MAC), cmp.Or(mtu, i.Before.MTU)
+		}
+		if i.Index == 0 || mac == "" || mtu == 0 {
+			return w.read()
+		}
+		all = append(all, Made{Name: i.Name, Index: i.Index, MAC: macOf(mac), MTU: mtu, Addresses: i.Addresses})
+	}
+	return all, nil
+}
+
+// read asks the kernel for the interfaces.
 func (w *work) read() ([]Made, error) {
 	links, err := w.pod.Links()
 	if err != nil {

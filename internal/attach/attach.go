@@ -47,6 +47,9 @@ type Pod struct {
 	// Interfaces are all that the pod has, those of others too, in the order in
 	// which networks are attached.
 	Interfaces []Interface
+	// Parents are netdevs of the node that others' plugins make interfaces on later.
+	// They are made, shared and removed as those of Interfaces are.
+	Parents []Parent
 	// Peer is the node's end of the default network's interface where another's
 	// plugin made it. With the zero value it is looked for; it may be none.
 	Peer routing.Peer

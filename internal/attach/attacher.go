@@ -17,6 +17,9 @@ import (
 type Config struct {
 	Proc string // where a procfs is mounted; default /proc
 	Sys  string // where the node's sysfs is mounted; default /sys
+	// Dial opens a network namespace, where tests put something in between; default
+	// rtnl.Dial.
+	Dial func(*rtnl.Config) (*rtnl.Client, error)
 }
 
 // Attacher gives pods their interfaces and takes them away. It is safe for
@@ -40,6 +43,16 @@ type Attacher struct {
 
 	// refuse is for tests: what of a stage is to fail, before it is done.
 	refuse func(stage string) error
+}
+
+// try does a part of a stage, unless a test has that fail.
+func (a *Attacher) try(stage string, do func() error) error {
+	if a.refuse != nil {
+		if err := a.refuse(stage); err != nil {
+			return err
+		}
+	}
+	return do()
 }
 
 // Done is what Apply did.
@@ -71,11 +84,14 @@ func New(config Config) (*Attacher, error) {
 	if config.Sys == "" {
 		config.Sys = "/sys"
 	}
+	if config.Dial == nil {
+		config.Dial = rtnl.Dial
+	}
 	home, err := netns.Current()
 	if err != nil {
 		return nil, fmt.Errorf("the node's %w", err)
 	}
-	node, err := rtnl.Dial(&rtnl.Config{NetNS: home.FD()})
+	node, err := config.Dial(&rtnl.Config{NetNS: home.FD()})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("netlink on the node: %w", err), home.Close())
 	}

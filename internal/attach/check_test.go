@@ -245,6 +245,32 @@ func TestPlanErrors(t *testing.T) {
 	})
 }
 
+// TestSameMAC holds that two rails may have one MAC address where they are in
+// different networks, and that what the kernel would only call busy is said.
+func TestSameMAC(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.calico()
+		w.rails = 3
+		pod := w.eightRails("4")
+		pod.Interfaces[1].MAC = mac("02:00:00:00:00:07")
+		pod.Interfaces[3].MAC = mac("02:00:00:00:00:07")
+		plan := w.plan(pod)
+		if _, err := w.a.Apply(t.Context(), plan); err != nil {
+			t.Errorf("on different parents: %v", err)
+		}
+		if err := w.a.Undo(t.Context(), plan, nil); err != nil {
+			t.Error(err)
+		}
+		pod.Interfaces[3].Link.Parent.Name = parentName(0)
+		_, err := w.a.Plan(t.Context(), pod)
+		if want := "interfaces net1 and net3: both have MAC address 02:00:00:00:00:07 on parent enp11s0f0np0: want one of its own for each"; err == nil || err.Error() != want {
+			t.Errorf("on one parent: %v\nwant %s", err, want)
+		}
+	})
+}
+
 // TestApplyErrors holds what is said of what has changed since it was planned.
 func TestApplyErrors(t *testing.T) {
 	t.Parallel()

@@ -53,10 +53,25 @@ func (w *work) bringBack(i *PlannedInterface) error {
 	if n < 0 {
 		return err
 	}
-	if i.Promisc != nil || i.AllMulti != nil {
-		err = errors.Join(err, w.a.home.Do(func() error { return setLinkFlags(links[n].Name, &i.Before.Promisc, &i.Before.AllMulti) }))
+	l := links[n]
+	made := errors.Join(w.flagsBack(i, l.Name), w.a.restore(*i.Before, l))
+	if made == nil { // without its mark it is nobody's, so that goes last
+		made = errors.Join(w.a.node.Do(rtnl.LinkSet{Index: l.Index, Group: &i.Before.Group})...)
 	}
-	return errors.Join(err, w.a.restore(*i.Before, links[n]))
+	if made != nil {
+		made = fmt.Errorf("device %s: %w", i.Before.Name, made)
+	}
+	return errors.Join(err, made)
+}
+
+// flagsBack gives a device that is on the node its flags.
+func (w *work) flagsBack(i *PlannedInterface, name string) error {
+	if i.Promisc == nil && i.AllMulti == nil {
+		return nil
+	}
+	return w.a.try("device", func() error {
+		return w.a.home.Do(func() error { return setLinkFlags(name, &i.Before.Promisc, &i.Before.AllMulti) })
+	})
 }
 
 // moveBack moves a device out of the pod if it is there, with its old name if
@@ -99,8 +114,7 @@ func (i *PlannedInterface) isDevice(l rtnl.Link) bool {
 	return name && (strings.EqualFold(l.Address, b.MAC) || i.MAC != "" && strings.EqualFold(l.Address, i.MAC))
 }
 
-// restore makes a link of the node again what it was, and when it is takes our
-// mark away.
+// restore makes a link of the node again what it was.
 func (a *Attacher) restore(was Former, l rtnl.Link) error {
 	var requests []rtnl.Request
 	set := rtnl.LinkSet{Index: l.Index}
@@ -126,14 +140,7 @@ func (a *Attacher) restore(was Former, l rtnl.Link) error {
 	if was.Up && (differs || !l.Up) || !was.Up && l.Up {
 		requests = append(requests, rtnl.LinkSet{Index: l.Index, Up: &was.Up})
 	}
-	err := errors.Join(errors.Join(a.node.Do(requests...)...), a.configure(was, l.Index))
-	if err == nil {
-		err = errors.Join(a.node.Do(rtnl.LinkSet{Index: l.Index, Group: &was.Group})...)
-	}
-	if err != nil {
-		return fmt.Errorf("device %s: %w", was.Name, err)
-	}
-	return nil
+	return errors.Join(errors.Join(a.node.Do(requests...)...), a.configure(was, l.Index))
 }
 
 // configure gives a link the addresses and routes that it had, but for those that

@@ -21,13 +21,12 @@ const firstIndex = 1_000_000_000
 
 // planner is a pod that is being planned.
 type planner struct {
-	a      *Attacher
-	ns     *netns.NS
-	inside *rtnl.Client
-	links  []rtnl.Link          // in the pod
-	node   map[string]rtnl.Link // as far as they were asked for, by name
-	plan   *Plan
-	notes  []string
+	a     *Attacher
+	pod   *rtnl.Client         // in its namespace, where the calling thread is too
+	links []rtnl.Link          // in the pod
+	node  map[string]rtnl.Link // as far as they were asked for, by name
+	plan  *Plan
+	notes []string
 }
 
 // Plan says what is to be done for a pod. It reads the pod's namespace and the
@@ -41,28 +40,51 @@ func (a *Attacher) Plan(ctx context.Context, pod Pod) (*Plan, error) {
 	if ns.ID() == a.home.ID() {
 		return nil, fmt.Errorf("network namespace %s: it is the node's: want a pod's", pod.NetNS)
 	}
-	inside, err := rtnl.Dial(&rtnl.Config{NetNS: ns.FD()})
-	if err != nil {
-		return nil, fmt.Errorf("netlink in %s: %w", pod.NetNS, err)
-	}
-	defer func() { _ = inside.Close() }()
 	pod.Interfaces = slices.Clone(pod.Interfaces) // what of them is found out is filled in
-	p := &planner{a: a, ns: ns, inside: inside, node: map[string]rtnl.Link{}, plan: &Plan{
+	p := &planner{a: a, plan: &Plan{
 		Version: Version, ContainerID: pod.ContainerID, NetNS: pod.NetNS, ID: ns.ID(),
 	}}
-	if p.links, err = inside.Links(); err != nil {
-		return nil, fmt.Errorf("links in %s: %w", pod.NetNS, err)
-	}
-	if err := p.all(ctx, pod); err != nil {
+	p.node, _ = a.node.LinksByName(pod.onNode()...) // what is missing is asked for again, and says why
+	// One thread goes there once.
+	if err := ns.Do(func() error { return p.inside(ctx, pod) }); err != nil {
 		return nil, err
 	}
 	return p.plan, nil
 }
 
+// onNode are the node's links that a pod stands on or is reached by, by name.
+func (p *Pod) onNode() []string {
+	var names []string
+	if p.Peer.Name != "" {
+		names = append(names, p.Peer.Name)
+	}
+	for _, i := range p.Interfaces {
+		if name := i.Link.Parent.Name; name != "" && !i.Link.InContainer && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// inside plans on a thread in the pod's namespace.
+func (p *planner) inside(ctx context.Context, pod Pod) (err error) {
+	if p.pod, err = rtnl.Dial(nil); err != nil {
+		return fmt.Errorf("netlink in %s: %w", pod.NetNS, err)
+	}
+	defer func() { _ = p.pod.Close() }()
+	if p.plan.Cookie, err = p.pod.Cookie(); err != nil {
+		return fmt.Errorf("network namespace %s: %w", pod.NetNS, err)
+	}
+	if p.links, err = p.pod.Links(); err != nil {
+		return fmt.Errorf("links in %s: %w", pod.NetNS, err)
+	}
+	return p.all(ctx, pod)
+}
+
 // all plans everything.
 func (p *planner) all(ctx context.Context, pod Pod) error {
 	routed, err := p.interfaces(pod)
-	if err != nil {
+	if err := errors.Join(err, p.parents(pod.Parents)); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -87,7 +109,7 @@ func (p *planner) all(ctx context.Context, pod Pod) error {
 		return err
 	}
 	p.finishLinks()
-	if err := errors.Join(p.settings(pod), p.removed()); err != nil {
+	if err := errors.Join(p.macs(), p.settings(pod), p.removed()); err != nil {
 		return err
 	}
 	return p.before()

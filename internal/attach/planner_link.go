@@ -178,11 +178,25 @@ func (p *planner) flagsBefore(planned *PlannedInterface) error {
 	if planned.Promisc == nil && planned.AllMulti == nil {
 		return nil
 	}
-	return p.ns.Do(func() error {
-		f, err := linkFlags(planned.Name)
-		planned.Before.Promisc, planned.Before.AllMulti = f.promisc, f.allMulti
-		return err
-	})
+	f, err := linkFlags(planned.Name)
+	planned.Before.Promisc, planned.Before.AllMulti = f.promisc, f.allMulti
+	return err
+}
+
+// macs wants macvlans of one parent to have MAC addresses of their own, without
+// which the kernel says only that something is busy. On different parents they are
+// in different networks, and may have the same.
+func (p *planner) macs() error {
+	var errs []error
+	for n, i := range p.plan.Interfaces {
+		for _, o := range p.plan.Interfaces[:n] {
+			same := i.Kind == Macvlan && o.Kind == Macvlan && i.MAC != "" && strings.EqualFold(i.MAC, o.MAC)
+			if same && i.Parent == o.Parent && i.InContainer == o.InContainer {
+				errs = append(errs, fmt.Errorf("interfaces %s and %s: both have MAC address %s on parent %s: want one of its own for each", o.Name, i.Name, i.MAC, i.Parent))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // foreign asks the kernel for what the interfaces of others have, where nothing is given.
@@ -193,11 +207,11 @@ func (p *planner) foreign(interfaces []Interface) error {
 	if !slices.ContainsFunc(interfaces, lacks) {
 		return nil
 	}
-	addresses, err := p.inside.Addresses()
+	addresses, err := p.pod.Addresses()
 	if err != nil {
 		return fmt.Errorf("addresses in %s: %w", p.plan.NetNS, err)
 	}
-	routes, err := p.inside.Routes()
+	routes, err := p.routes()
 	if err != nil {
 		return fmt.Errorf("routes in %s: %w", p.plan.NetNS, err)
 	}
@@ -215,6 +229,26 @@ func (p *planner) foreign(interfaces []Interface) error {
 		}
 	}
 	return nil
+}
+
+// routes are the pod's, one for each next hop: of IPv6, routes that several plugins
+// made to one destination are one of the kernel's, and come and go hop by hop.
+func (p *planner) routes() ([]rtnl.Route, error) {
+	routes, err := p.pod.Routes()
+	var all []rtnl.Route
+	for _, r := range routes {
+		hops := r.NextHops
+		if len(hops) == 0 || r.Dst.Addr().Is4() {
+			all = append(all, r)
+			continue
+		}
+		r.NextHops = nil
+		for _, hop := range hops {
+			r.LinkIndex, r.Gateway, r.OnLink = hop.LinkIndex, hop.Gateway, hop.OnLink
+			all = append(all, r)
+		}
+	}
+	return all, err
 }
 
 func addressesOn(index int, addresses []rtnl.Address) []netip.Prefix {

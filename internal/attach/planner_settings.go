@@ -89,7 +89,7 @@ func (p *planner) removed() error {
 	if len(p.plan.Routing.Pod.Remove) == 0 {
 		return nil
 	}
-	routes, err := p.inside.Routes()
+	routes, err := p.routes()
 	if err != nil {
 		return fmt.Errorf("routes in %s: %w", p.plan.NetNS, err)
 	}
@@ -108,36 +108,27 @@ func (p *planner) removed() error {
 	return nil
 }
 
-// before notes whose namespace it is, and the values of settings that stay when
-// the pod's links go.
+// before notes the values of settings that stay when the pod's links go.
 func (p *planner) before() error {
-	var stay []routing.Sysctl
 	seen := map[string]bool{}
 	for _, s := range slices.Concat(p.plan.Defaults, p.plan.Sysctls) {
-		if !p.goes(s.Path) && !seen[s.Path] {
-			seen[s.Path] = true
-			stay = append(stay, s)
+		if p.goes(s.Path) || seen[s.Path] {
+			continue
 		}
-	}
-	return p.ns.Do(func() (err error) {
-		if p.plan.Cookie, err = cookie(); err != nil {
+		seen[s.Path] = true
+		value, err := p.a.sysctls().read(s.Path)
+		switch {
+		case s.Optional && errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil && s.Owner != "":
+			return fmt.Errorf("interface %s: %w", s.Owner, err)
+		case err != nil:
 			return err
 		}
-		for _, s := range stay {
-			value, err := p.a.sysctls().read(s.Path)
-			switch {
-			case s.Optional && errors.Is(err, fs.ErrNotExist):
-				continue
-			case err != nil && s.Owner != "":
-				return fmt.Errorf("interface %s: %w", s.Owner, err)
-			case err != nil:
-				return err
-			}
-			s.Value, s.Optional = value, true
-			p.plan.Before.Sysctls = append(p.plan.Before.Sysctls, s)
-		}
-		return nil
-	})
+		s.Value, s.Optional = value, true
+		p.plan.Before.Sysctls = append(p.plan.Before.Sysctls, s)
+	}
+	return nil
 }
 
 // goes says whether a setting is of a link that is not there when the pod goes.

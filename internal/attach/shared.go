@@ -60,6 +60,21 @@ func (p *planner) shared(parent Parent, planned *PlannedInterface) (*rtnl.Link, 
 	return p.below(links[0])
 }
 
+// parents plans what others' plugins will make interfaces on.
+func (p *planner) parents(all []Parent) error {
+	var errs []error
+	for _, parent := range all {
+		var err error
+		if parent.Bond != nil || parent.VLANID != 0 {
+			_, err = p.shared(parent, &PlannedInterface{})
+		} else if _, err = p.onNode(parent.Name); err != nil {
+			err = parentError(parent.Name, "node", err)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
 // below is what a shared link that is still to be made will have its MTU of, nil
 // if the kind decides.
 func (p *planner) below(s SharedLink) (*rtnl.Link, error) {

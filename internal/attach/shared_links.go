@@ -99,8 +99,9 @@ func (a *Attacher) drop(s SharedLink, containerID string, inUse func(string) boo
 	return a.removeShared(s)
 }
 
-// removeShared deletes a shared link that is ours, and sets the members of a
-// bond up again that were.
+// removeShared deletes a shared link that is ours. The members of a bond come out
+// of it first and are up again that were: what they were is known only while there
+// is a bond of ours, also to who comes back after an error.
 func (a *Attacher) removeShared(s SharedLink) error {
 	l, err := a.node.LinkByName(s.Name)
 	switch {
@@ -111,17 +112,37 @@ func (a *Attacher) removeShared(s SharedLink) error {
 	case l.Group != SharedGroup || l.Kind != s.Kind:
 		return nil // somebody else's
 	}
-	requests := []rtnl.Request{rtnl.LinkDelete{Index: l.Index}}
-	for _, m := range s.Members {
-		if m.Up {
-			requests = append(requests, rtnl.LinkSet{Index: m.Index, Up: new(true)})
-		}
-	}
 	var errs []error
-	for _, err := range a.node.Do(requests...) {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("parent %q: %w", s.Name, err))
-		}
+	for _, m := range s.Members {
+		errs = append(errs, a.setFree(m, l.Index))
 	}
-	return errors.Join(errs...)
+	if err = errors.Join(errs...); err == nil {
+		err = ignore(a.node.Do(rtnl.LinkDelete{Index: l.Index}), fs.ErrNotExist)
+	}
+	if err != nil {
+		return fmt.Errorf("parent %q: %w", s.Name, err)
+	}
+	return nil
+}
+
+// setFree takes a member out of a bond, unless it has gone.
+func (a *Attacher) setFree(m Former, bond int) error {
+	l, err := a.node.Link(m.Index)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("member %s: %w", m.Name, err)
+	}
+	var requests []rtnl.Request
+	if l.MasterIndex == bond {
+		requests = append(requests, rtnl.LinkSet{Index: l.Index, Master: new(0)})
+	}
+	if m.Up {
+		requests = append(requests, rtnl.LinkSet{Index: l.Index, Up: new(true)})
+	}
+	if err := ignore(a.node.Do(requests...), fs.ErrNotExist); err != nil {
+		return fmt.Errorf("member %s: %w", m.Name, err)
+	}
+	return nil
 }

@@ -50,17 +50,7 @@ func (a *Attacher) Undo(_ context.Context, plan *Plan, inUse func(shared string)
 
 // undoPod takes the links away by their group, then what remains.
 func (w *work) undoPod() error {
-	links, err := w.pod.Links()
-	if err != nil {
-		return fmt.Errorf("links of the pod: %w", err)
-	}
-	there := map[int]bool{}
-	for _, l := range links {
-		there[l.Index] = true
-		if l.Group != Group && w.plan.brings(l.Name) {
-			w.index[l.Name] = l.Index // a device that was moved
-		}
-	}
+	links, there, listed := w.inPod()
 	requests := w.leftovers(there)
 	if w.links() > 0 { // else those of the group are another plan's
 		requests = slices.Insert(requests, 0, rtnl.Request(rtnl.LinkDeleteGroup{Group: Group}))
@@ -69,7 +59,31 @@ func (w *work) undoPod() error {
 	if w.links() > 0 && len(errs) > 0 && errors.Is(errs[0], rtnl.ErrNotSupported) {
 		errs[0] = w.deleteOneByOne(links)
 	}
-	return errors.Join(ignore(errs, fs.ErrNotExist, fs.ErrExist), w.undoSettings(there), w.undoMarks())
+	return errors.Join(listed, ignore(errs, fs.ErrNotExist, fs.ErrExist), w.undoSettings(there), w.undoMarks())
+}
+
+// inPod are the links of the pod, and which numbers are there. If the kernel does
+// not say, all that the plan knows are taken to be: what is on one that is not
+// there is not there either.
+func (w *work) inPod() ([]rtnl.Link, map[int]bool, error) {
+	there := map[int]bool{}
+	links, err := w.pod.Links()
+	if err != nil {
+		err = fmt.Errorf("links of the pod: %w", err)
+		for _, index := range w.index {
+			there[index] = true
+		}
+		for _, route := range w.plan.Before.Routes {
+			there[route.LinkIndex] = true
+		}
+	}
+	for _, l := range links {
+		there[l.Index] = true
+		if l.Group != Group && w.plan.brings(l.Name) {
+			w.index[l.Name] = l.Index // a device that was moved
+		}
+	}
+	return links, there, err
 }
 
 // deleteOneByOne is for a group in which hardware is too, which cannot be deleted.
@@ -105,7 +119,7 @@ func (w *work) leftovers(there map[int]bool) []rtnl.Request {
 	}
 	for _, route := range w.plan.Before.Routes {
 		if there[route.LinkIndex] {
-			requests = append(requests, rtnl.RouteAdd{Route: route})
+			requests = append(requests, rtnl.RouteAdd{Route: route, Append: true})
 		}
 	}
 	for n := range w.plan.Interfaces {
@@ -131,10 +145,12 @@ func (w *work) undoSettings(there map[int]bool) error {
 	return w.ns.Do(func() error {
 		var errs []error
 		for _, s := range w.plan.Before.Sysctls {
-			errs = append(errs, w.a.sysctls().write(s))
+			errs = append(errs, w.a.try("settings", func() error { return w.a.sysctls().write(s) }))
 		}
 		for _, i := range flagged {
-			errs = append(errs, setLinkFlags(i.Name, &i.Before.Promisc, &i.Before.AllMulti))
+			errs = append(errs, w.a.try("settings", func() error {
+				return setLinkFlags(i.Name, &i.Before.Promisc, &i.Before.AllMulti)
+			}))
 		}
 		return errors.Join(errs...)
 	})

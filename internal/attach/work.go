@@ -26,8 +26,22 @@ type work struct {
 	done    []action       // in the order in which they were done
 }
 
-// open enters what a plan says it is for.
+// open opens what a plan says it is for, and connects.
 func (a *Attacher) open(plan *Plan) (*work, error) {
+	w, err := a.find(plan)
+	if err != nil {
+		return w, err
+	}
+	if err := w.connect(&rtnl.Config{NetNS: w.ns.FD()}); err != nil {
+		w.close()
+		w.ns, w.pod = nil, nil
+		return w, err
+	}
+	return w, nil
+}
+
+// find opens the namespace that a plan is for.
+func (a *Attacher) find(plan *Plan) (*work, error) {
 	w := &work{a: a, plan: plan, index: map[string]int{}, parents: map[string]int{}}
 	ns, err := netns.Open(plan.NetNS)
 	if err != nil {
@@ -37,12 +51,7 @@ func (a *Attacher) open(plan *Plan) (*work, error) {
 		_ = ns.Close()
 		return w, err
 	}
-	pod, err := rtnl.Dial(&rtnl.Config{NetNS: ns.FD()})
-	if err != nil {
-		_ = ns.Close()
-		return w, fmt.Errorf("netlink in %s: %w", plan.NetNS, err)
-	}
-	w.ns, w.pod = ns, pod
+	w.ns = ns
 	for _, i := range plan.Interfaces {
 		if i.Index != 0 {
 			w.index[i.Name] = i.Index
@@ -52,6 +61,17 @@ func (a *Attacher) open(plan *Plan) (*work, error) {
 		w.index[plan.Routing.Veth.PodName] = plan.vethIndex()
 	}
 	return w, nil
+}
+
+// connect connects to the kernel in the namespace, and finds out whether it is that
+// of the plan.
+func (w *work) connect(config *rtnl.Config) error {
+	pod, err := w.a.config.Dial(config)
+	if err != nil {
+		return fmt.Errorf("netlink in %s: %w", w.plan.NetNS, err)
+	}
+	w.pod = pod
+	return w.plan.hasCookie(pod)
 }
 
 // gone is fs.ErrNotExist too where only the file is left that a namespace was
@@ -74,8 +94,10 @@ func (p *Plan) vethIndex() int {
 }
 
 func (w *work) close() {
-	if w.ns != nil {
+	if w.pod != nil {
 		_ = w.pod.Close()
+	}
+	if w.ns != nil {
 		_ = w.ns.Close()
 	}
 }

@@ -24,9 +24,9 @@ type ifacerConfig struct {
 	} `json:"bond"`
 }
 
-// ifacer is the netdev that it makes: a bond of several netdevs, or the VLAN
-// device on it or on the one.
-func ifacer(config []byte) (*attach.Parent, error) {
+// Ifacer is the netdev that it makes: a bond of several netdevs, or the VLAN
+// device on it or on the one. Without either it is that one.
+func Ifacer(config []byte) (*attach.Parent, error) {
 	errKnown := known(config, "interfaces", "vlanID", "bond")
 	c, err := decode[ifacerConfig](config)
 	if err != nil {

@@ -86,7 +86,7 @@ func (b *builder) read(i int) error {
 	}
 	switch b.in.Chain.Plugins[i].Type {
 	case typeIfacer:
-		b.ifacer, err = ifacer(config)
+		b.ifacer, err = Ifacer(config)
 	case typeMacvlan:
 		err = b.macvlan(config)
 	case typeIPVLAN:

@@ -45,6 +45,7 @@ func TestEncodeGolden(t *testing.T) {
 		AddressDelete{Address{LinkIndex: 5, Prefix: prefix("172.16.11.2/32"), Peer: prefix("172.16.11.1/30")}},
 		RouteAdd{Route: Route{Dst: prefix("0.0.0.0/0"), Gateway: ip("172.16.11.254"), LinkIndex: 5, Src: ip("172.16.11.2"), Table: 100, MTU: 4200, OnLink: true}},
 		RouteAdd{Replace: true, Route: Route{Dst: prefix("2001:db8::/32"), Type: "unreachable", Table: 1000, Priority: 50}},
+		RouteAdd{Append: true, Route: Route{Dst: prefix("2001:db8::/32"), Gateway: ip("fe80::1"), LinkIndex: 5}},
 		RouteAdd{Route: Route{Dst: prefix("10.0.0.0/8"), NextHops: []NextHop{{LinkIndex: 5, Gateway: ip("fe80::1"), Weight: 2}, {LinkIndex: 6, Weight: 1, OnLink: true}}}},
 		RouteDelete{Route{Dst: prefix("10.0.0.0/8"), Table: 100}},
 		RuleAdd{Rule{Src: prefix("172.16.11.2/32"), Table: 100, Priority: 1000}},

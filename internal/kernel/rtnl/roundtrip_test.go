@@ -353,6 +353,24 @@ func TestRouteReplaceLive(t *testing.T) {
 	})
 }
 
+// TestRouteAppendLive makes a second route to a destination, once.
+func TestRouteAppendLive(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		c := dialLive(t)
+		v0, v1 := pair(t, c)
+		dst := netip.MustParsePrefix("203.0.113.0/24")
+		first, second := Route{Dst: dst, LinkIndex: v0.Index, Table: testTable}, Route{Dst: dst, LinkIndex: v1.Index, Table: testTable}
+		must(t, c, RouteAdd{Route: first}, RouteAdd{Route: second, Append: true})
+		if err := errors.Join(c.Do(RouteAdd{Route: second, Append: true})...); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("again: %v, want fs.ErrExist", err)
+		}
+		if got := testRoutes(t, c); len(got) != 2 || got[0].LinkIndex != v0.Index || got[1].LinkIndex != v1.Index {
+			t.Errorf("routes %+v, want one by link %d and one by %d", got, v0.Index, v1.Index)
+		}
+	})
+}
+
 // TestProbeLive has the kernel look for neighbours of which one is there.
 func TestProbeLive(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,9 @@ import (
 )
 
 // RouteAdd makes a route. If there is one with its Dst, TOS, Priority and Table,
-// the error is fs.ErrExist, or with Replace that one ends as this one begins.
+// the error is fs.ErrExist, or with Replace that one ends as this one begins. With
+// Append it comes behind those, of IPv6 as one of their next hops, and only one
+// that is the same is in its way.
 //
 // By default Table is 254 (main), Type "unicast" and Protocol "boot"; Scope, of
 // IPv4, "host" for type "local", "link" for one without gateways and for types
@@ -20,6 +22,7 @@ import (
 type RouteAdd struct {
 	Route
 	Replace bool
+	Append  bool
 }
 
 // RouteDelete removes a route: the first of those in the Table, 254 (main) by
@@ -39,8 +42,11 @@ func (r RouteAdd) encode(e *encoder) (netlink.HeaderType, netlink.HeaderFlags) {
 		route.Scope = route.defaultScope()
 	}
 	route.body(e)
-	if r.Replace {
+	switch {
+	case r.Replace:
 		return unix.RTM_NEWROUTE, netlink.Create | netlink.Replace
+	case r.Append:
+		return unix.RTM_NEWROUTE, netlink.Create | netlink.Append
 	}
 	return unix.RTM_NEWROUTE, netlink.Create | netlink.Excl
 }
@@ -61,8 +67,11 @@ func (r RouteDelete) encode(e *encoder) (netlink.HeaderType, netlink.HeaderFlags
 }
 
 func (r RouteAdd) describe() string {
-	if r.Replace {
+	switch {
+	case r.Replace:
 		return "replace " + r.words()
+	case r.Append:
+		return "append " + r.words()
 	}
 	return "add " + r.words()
 }

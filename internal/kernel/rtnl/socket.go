@@ -43,7 +43,9 @@ type routeSocket struct {
 	noWait bool // where nothing has come yet, receiving fails
 }
 
-// buffers are what datagrams are read into: sockets come and go with pods.
+// buffers are what datagrams are read into.
+//
+//nolint:gochecknoglobals // sockets come and go with pods, and have only this in common
 var buffers = sync.Pool{New: func() any { return new([messageBuffer]byte) }}
 
 // dial opens a connection that is a member of the multicast groups in the
