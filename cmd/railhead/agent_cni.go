@@ -36,7 +36,7 @@ func (c *cniFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&c.binDir, "cni-bin-dir", "/opt/cni/bin", "the node's directory of CNI plugins, to which railhead-cni is installed")
 	flags.StringVar(&c.confDir, "cni-conf-dir", "/etc/cni/net.d", "the node's directory of CNI networks, to which ours is installed once the cluster's own is there")
 	flags.StringVar(&c.program, "cni-program", "", "the railhead-cni to install (default: the one beside this program)")
-	flags.StringVar(&c.attachmentsDir, "attachments-dir", "/var/lib/railhead/attachments", "directory for what was attached to which pod, on a disk that outlives the agent; no other agent may use it")
+	flags.StringVar(&c.attachmentsDir, "attachments-dir", "/var/lib/railhead/attachments", "directory for what was attached to which pod, and what is known of pods and networks, on a disk that outlives the agent; no other agent may use it")
 	flags.StringVar(&c.namespace, "namespace", "", "where Railhead's ConfigMap with settings is, for --cni (default: the pod's own, else railhead-system)")
 }
 

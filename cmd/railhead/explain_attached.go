@@ -111,12 +111,19 @@ func (e *podExplanation) printAttached(w io.Writer) error {
 	return printChecks(w, e.Attachment)
 }
 
-// notes are about addresses, and about how the pod was attached.
+// notes are about addresses, and about how the pod was attached. What was found
+// then, and is so still, is said once.
 func (e *podExplanation) notes() []string {
+	notes := slices.Clone(e.Warnings)
 	if e.Attachment == nil {
-		return e.Warnings
+		return notes
 	}
-	return slices.Concat(e.Warnings, e.Attachment.Notes)
+	for _, note := range e.Attachment.Notes {
+		if !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	return notes
 }
 
 // whyFailed says why the pod could not be attached.

@@ -73,6 +73,17 @@ func TestExplainAttached(t *testing.T) {
 			t.Helper()
 			a.annotate(t, map[string]string{npwg.AnnotationStatus: status})
 		}, []string{"ai/web-a"}},
+		"explain.misspelt.txt": {func(t *testing.T, a *apiServer) {
+			t.Helper()
+			att := trainer(t)
+			att.Report.Notes = append(att.Report.Notes, "annotation ipam.spidernet.io/ippols has no effect here: did you mean ipam.spidernet.io/ippools?")
+			text, err := att.Whole().AnnotationText()
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.annotate(t, map[string]string{record.Annotation: text, "ipam.spidernet.io/ippols": "x"})
+			a.object(t, "Namespace", "ai")["metadata"].(map[string]any)["annotations"] = map[string]any{"ipam.spidernet.io/default-ipv4-ippools": "x"}
+		}, []string{"ai/web-a"}},
 		"explain.failed.txt": {func(t *testing.T, a *apiServer) {
 			t.Helper()
 			a.failed(t, "2026-03-04T05:06:00Z")

@@ -62,7 +62,7 @@ var allowed = map[string][]string{
 	"internal/policy":                   {"api/"},
 	"internal/policy/annotation":        {"api/", "internal/policy"},
 	"internal/policy/manifest":          {"api/"},
-	"internal/policy/injection":         {"api/", "internal/policy"},
+	"internal/policy/injection":         {"api/", "internal/policy", "internal/policy/annotation"},
 	"internal/npwg":                     {"api/", "internal/policy/annotation"},
 	"internal/policy/nad":               {"api/", "internal/policy"},
 	"internal/ipam/granter":             {"api/", "internal/ipam"},

@@ -71,8 +71,20 @@ func (p *pass) lookFor(missing map[string]want) {
 	}
 	if listErr != nil && !accounted(p.facts.Netlink.Elsewhere, missing) {
 		p.lookProblem(fmt.Errorf("looking for %s in other network namespaces: %w",
-			strings.Join(slices.Sorted(maps.Keys(missing)), ", "), listErr))
+			strings.Join(slices.Sorted(maps.Keys(missing)), ", "), unnumbered(listErr)))
 	}
+}
+
+// unnumbered is an error of netns.List without the processes that may not be looked
+// into: with each that starts or ends these are others, for the same cause, which
+// people are to be told of once.
+func unnumbered(err error) error {
+	denied, ok := errors.AsType[*netns.DeniedError](err)
+	if !ok {
+		return err
+	}
+	text := fmt.Sprintf("those of some processes, which needs CAP_SYS_PTRACE: %v", fs.ErrPermission)
+	return errors.New(strings.ReplaceAll(err.Error(), denied.Error(), text))
 }
 
 func (p *pass) lookProblem(err error) {

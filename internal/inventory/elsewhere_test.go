@@ -328,3 +328,19 @@ func TestLookIsNotRepeated(t *testing.T) {
 		}
 	}
 }
+
+// TestUnnumbered wants one text of one cause, whichever processes may not be looked
+// into, and what else went wrong beside it.
+func TestUnnumbered(t *testing.T) {
+	t.Parallel()
+	other := errors.New("reading /run/netns: no such device")
+	const want = "reading /run/netns: no such device\nthose of some processes, which needs CAP_SYS_PTRACE: permission denied"
+	for _, denied := range []*netns.DeniedError{{PIDs: []int{1, 7}, Of: 9}, {PIDs: []int{1, 2, 3, 4, 5, 6}, Of: 7}} {
+		if got := unnumbered(errors.Join(other, denied)).Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := unnumbered(other); !errors.Is(got, other) {
+		t.Errorf("%v, want %v", got, other)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/containernetworking/cni/pkg/utils"
 
 	cniv1 "railhead/api/cni/v1"
+	"railhead/internal/policy/annotation"
 )
 
 // File is a CNI configuration on the node's disk.
@@ -113,7 +114,7 @@ func chainOnDisk(name string, s Selected, files []File) (Chain, error) {
 func parseChain(text, name, from string) (Chain, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &fields); err != nil || fields == nil {
-		return Chain{}, fmt.Errorf(`%s: want a JSON object, such as {"type": "macvlan"} or {"plugins": […]}: %w`, from, cmp.Or(err, errors.New("is null")))
+		return Chain{}, fmt.Errorf(`%s: want a JSON object, such as {"type": "macvlan"} or {"plugins": […]}: %s`, from, annotation.JSONError(cmp.Or(err, errors.New("is null"))))
 	}
 	if _, named := fields["name"]; !named && name != "" {
 		fields["name"], _ = json.Marshal(name) // a text always is JSON
@@ -123,6 +124,13 @@ func parseChain(text, name, from string) (Chain, error) {
 		raw = nil
 		if err := json.Unmarshal(list, &raw); err != nil || len(raw) == 0 {
 			return Chain{}, fmt.Errorf(`%s: plugins: want a list of one or more CNI plugins, such as [{"type": "macvlan"}]`, from)
+		}
+	}
+	plugins := make([]Plugin, len(raw))
+	for i, r := range raw {
+		var err error
+		if plugins[i], err = parsePlugin(r); err != nil {
+			return Chain{}, fmt.Errorf("%s: plugins[%d]: %w", from, i, err)
 		}
 	}
 	whole, err := json.Marshal(fields)
@@ -136,21 +144,13 @@ func parseChain(text, name, from string) (Chain, error) {
 	if utils.ValidateNetworkName(list.Name) != nil {
 		return Chain{}, fmt.Errorf(`%s: name: %q is no name of a CNI network: want letters, digits, "_", "." and "-", with a letter or digit first`, from, list.Name)
 	}
-	c := Chain{Name: list.Name, CNIVersion: list.CNIVersion, DisableCheck: list.DisableCheck, DisableGC: list.DisableGC, From: from}
-	for i, r := range raw {
-		p, err := parsePlugin(r)
-		if err != nil {
-			return Chain{}, fmt.Errorf("%s: plugins[%d]: %w", from, i, err)
-		}
-		c.Plugins = append(c.Plugins, p)
-	}
-	return c, nil
+	return Chain{Name: list.Name, CNIVersion: list.CNIVersion, Plugins: plugins, DisableCheck: list.DisableCheck, DisableGC: list.DisableGC, From: from}, nil
 }
 
 func parsePlugin(raw json.RawMessage) (Plugin, error) {
 	conf, err := libcni.NetworkPluginConfFromBytes(raw)
 	if err != nil {
-		return Plugin{}, fmt.Errorf(`want a CNI plugin, such as {"type": "macvlan"}: %w`, err)
+		return Plugin{}, fmt.Errorf(`want a CNI plugin, such as {"type": "macvlan"}: %s`, annotation.JSONError(err))
 	}
 	kind := conf.Network.Type
 	if strings.ContainsAny(kind, `/\`) || strings.TrimSpace(kind) != kind {

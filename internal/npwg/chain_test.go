@@ -46,6 +46,8 @@ func TestN2WhichConfiguration(t *testing.T) {
 		{name: "neither", files: files[1:2], err: []string{networksAt + "[0]", "NetworkAttachmentDefinition ai/rail0 has no spec.config", `"name": "rail0"`, "05-broken.conflist is no JSON"}},
 		{name: "no files", err: []string{"has no spec.config"}},
 		{name: "bad spec.config", config: `{`, files: files, err: []string{"spec.config of NetworkAttachmentDefinition ai/rail0: want a JSON object"}},
+		{name: "a list", config: `[]`, err: []string{`want a JSON object, such as {"type": "macvlan"} or {"plugins": […]}: is a list`}},
+		{name: "ipam as text", config: `{"plugins":[{"type":"macvlan","ipam":"spiderpool"}]}`, err: []string{`plugins[0]: want a CNI plugin, such as {"type": "macvlan"}: key "ipam" is a string`}},
 		{name: "null", config: `null`, err: []string{"want a JSON object"}},
 	}
 	for _, tt := range tests {
@@ -106,7 +108,7 @@ func TestN3N5Chain(t *testing.T) {
 		{name: "path as type", config: `{"type":"../x"}`, err: []string{`plugins[0]: type: "../x"`, "the file's name alone"}},
 		{name: "ourselves", config: `{"type":"railhead-cni"}`, err: []string{`type: "railhead-cni"`, "again and again"}},
 		{name: "bad name", config: `{"name":"a b","type":"x"}`, err: []string{`name: "a b"`}},
-		{name: "name is a number", config: `{"name":5,"type":"x"}`, err: []string{"invalid name type"}},
+		{name: "name is a number", config: `{"name":5,"type":"x"}`, err: []string{`key "name" is a number`}},
 		{name: "disableCheck is a number", config: `{"disableCheck":5,"plugins":[{"type":"x"}]}`, err: []string{"disableCheck"}},
 	}
 	for _, tt := range tests {

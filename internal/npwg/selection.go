@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -215,20 +214,14 @@ func read(at *field.Path, text string) ([]Selected, field.ErrorList) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	elements := make([]element, len(attachments))
-	if strings.ContainsAny(text, `[{"`) {
-		var raw []json.RawMessage
-		if err := json.Unmarshal([]byte(text), &raw); err != nil || len(raw) != len(attachments) {
-			return nil, field.ErrorList{field.Invalid(at, text, "is no JSON list of networks")}
-		}
-		for i := range raw {
-			errs = append(errs, elements[i].decode(at.Index(i), raw[i])...)
-		}
+	requests := annotation.RequestsOf(text)
+	if requests == nil {
+		requests = make([]annotation.Requests, len(attachments))
 	}
 	list := make([]Selected, len(attachments))
 	for i, a := range attachments {
-		list[i] = elements[i].selected(a)
+		list[i] = selected(a, &requests[i])
 		list[i].At = at.Index(i).String()
 	}
-	return list, errs
+	return list, nil
 }

@@ -10,6 +10,7 @@ import (
 	"railhead/api/spiderpool/v2beta1"
 	"railhead/internal/ipam/selection"
 	"railhead/internal/policy"
+	"railhead/internal/policy/annotation"
 )
 
 // Explanation is which addresses a pod has, by which decision, or why it has
@@ -80,6 +81,7 @@ func Explain(o *PodObjects) (Explanation, []error) {
 		Interfaces: []ExplainedInterface{},
 	}
 	books, errs := ledgersOf(&o.Objects)
+	e.Warnings = unknownAnnotations(o)
 	switch {
 	case o.HostNetwork:
 		e.take(o, &books)
@@ -95,6 +97,16 @@ func Explain(o *PodObjects) (Explanation, []error) {
 		e.sayMissing(o)
 	}
 	return e, errs
+}
+
+// unknownAnnotations are those of the pod and its namespace that look like one of
+// ours and are none.
+func unknownAnnotations(o *PodObjects) []string {
+	warnings := annotation.UnknownOfPod(o.Pod.Annotations)
+	for _, why := range annotation.UnknownOfNamespace(o.PodNamespace.Annotations) {
+		warnings = append(warnings, "namespace "+o.Pod.Namespace+": "+why)
+	}
+	return warnings
 }
 
 // say adds reasons, each once.
@@ -132,7 +144,7 @@ func (e *Explanation) choose(o *PodObjects) selection.Selection {
 	catalog.SetConfig(o.Config)
 	facts.Closed = closedBy(catalog, o.Pools)
 	chosen, err := selection.Select(catalog, facts)
-	e.Warnings = chosen.Warnings
+	e.Warnings = append(e.Warnings, chosen.Warnings...)
 	isSaid := false
 	for i := range chosen.NICs {
 		n := &chosen.NICs[i]

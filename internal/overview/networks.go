@@ -2,8 +2,10 @@ package overview
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -30,7 +32,8 @@ type Network struct {
 	NAD      NAD                 `json:"nad"`
 	// Pods are those on this network; nil where they could not be read.
 	Pods []PodName `json:"pods"`
-	// Ready is what the controller says; nil where it said nothing.
+	// Ready is what the controller says, and false where none of the pools are there
+	// that it names; nil where the controller said nothing.
 	Ready *bool `json:"ready,omitempty"`
 	// Why pods cannot use it, where they cannot.
 	Why string `json:"why,omitempty"`
@@ -41,7 +44,8 @@ func (n *Network) FullName() string { return n.Namespace + "/" + n.Name }
 
 // PoolName is a name of a pool as a network has it, or a pattern.
 type PoolName struct {
-	Name string `json:"name"`
+	Name   string `json:"name"`
+	Family int64  `json:"-"` // that it is named for, 4 or 6
 	// Exists says whether a pool is called so; nil where pools could not be read.
 	Exists *bool `json:"exists,omitempty"`
 	// WrongFamily is the family of what is called so, 4 or 6, where the network
@@ -116,15 +120,49 @@ func networkOf(c *policy.Catalog, obj *v2beta1.SpiderMultusConfig, o *Objects) N
 	if parsed, ok := c.Network(obj.Namespace, obj.Name); ok {
 		n.describe(&parsed, o)
 	}
-	if n.Ready != nil {
-		return n
+	if n.Ready == nil {
+		filled := obj.DeepCopy()
+		c.Default(filled)
+		if review := c.Review(filled, nil); !review.OK() {
+			n.Ready, n.Why = new(false), review.Errors.ToAggregate().Error()
+		}
 	}
-	filled := obj.DeepCopy()
-	c.Default(filled)
-	if review := c.Review(filled, nil); !review.OK() {
-		n.Ready, n.Why = new(false), review.Errors.ToAggregate().Error()
+	if n.Ready != nil && *n.Ready {
+		n.lackPools(o)
 	}
 	return n
+}
+
+// lackPools says that no pool is there of those that a network names for a family,
+// which the controller does not mind: they may come later. One of them is enough.
+func (n *Network) lackPools(o *Objects) {
+	if why := append(lacking(o, n.Pools, 4), lacking(o, n.Pools, 6)...); len(why) > 0 {
+		n.Ready, n.Why = new(false), strings.Join(why, "; ")+": pods that choose no pools of their own are not attached"
+	}
+}
+
+// lacking says why none of the pools named for a family can be meant; nil where one
+// can, none is named or pools were not read.
+func lacking(o *Objects, named []PoolName, family int64) []string {
+	names := make([]string, len(o.Pools))
+	for i, pool := range o.Pools {
+		names[i] = pool.Name
+	}
+	var lack []string
+	for _, p := range named {
+		switch {
+		case p.Family != family:
+		case p.Exists == nil || *p.Exists && p.WrongFamily == 0:
+			return nil
+		case p.WrongFamily != 0:
+			lack = append(lack, fmt.Sprintf("ippools.ipv%d: SpiderIPPool %q is of IPv%d", family, p.Name, p.WrongFamily))
+		case len(names) == 0:
+			lack = append(lack, fmt.Sprintf("ippools.ipv%d: there is no SpiderIPPool %q, and no other", family, p.Name))
+		default:
+			lack = append(lack, fmt.Sprintf("ippools.ipv%d: there is no SpiderIPPool %q: the nearest name is %q", family, p.Name, policy.Nearest(p.Name, names)[0]))
+		}
+	}
+	return lack
 }
 
 // describe takes what a SpiderMultusConfig means.
@@ -144,7 +182,7 @@ func (n *Network) describe(parsed *policy.Network, o *Objects) {
 
 // poolName looks for the pools that a name means, which have to be of a family.
 func poolName(o *Objects, name string, family int64) PoolName {
-	p := PoolName{Name: name}
+	p := PoolName{Name: name, Family: family}
 	if o.Pools == nil {
 		return p
 	}

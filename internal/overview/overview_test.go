@@ -303,13 +303,13 @@ func TestPoolNames(t *testing.T) {
 	}
 	networks := Networks(&Objects{Configs: []*v2beta1.SpiderMultusConfig{rail}, Pools: pools})
 	want := []PoolName{
-		{Name: "v4", Exists: new(true)},
-		{Name: "v6", Exists: new(true), WrongFamily: 6},
-		{Name: "v*", Exists: new(true)},
-		{Name: "v6*", Exists: new(true), WrongFamily: 6},
-		{Name: "nope", Exists: new(false)},
-		{Name: "v4", Exists: new(true), WrongFamily: 4},
-		{Name: "broken", Exists: new(true)},
+		{Name: "v4", Family: 4, Exists: new(true)},
+		{Name: "v6", Family: 4, Exists: new(true), WrongFamily: 6},
+		{Name: "v*", Family: 4, Exists: new(true)},
+		{Name: "v6*", Family: 4, Exists: new(true), WrongFamily: 6},
+		{Name: "nope", Family: 4, Exists: new(false)},
+		{Name: "v4", Family: 6, Exists: new(true), WrongFamily: 4},
+		{Name: "broken", Family: 6, Exists: new(true)},
 	}
 	if diff := cmp.Diff(want, networks[0].Pools); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -317,6 +317,41 @@ func TestPoolNames(t *testing.T) {
 	networks = Networks(&Objects{Configs: []*v2beta1.SpiderMultusConfig{rail}})
 	if p := networks[0].Pools[1]; p.Exists != nil || p.WrongFamily != 0 {
 		t.Errorf("of pools that were not read: %+v", p)
+	}
+}
+
+// TestLackingPools: a network that the controller has made is not ready for pods
+// where no pool is there of those that it names for a family.
+func TestLackingPools(t *testing.T) {
+	t.Parallel()
+	const end = ": pods that choose no pools of their own are not attached"
+	for name, tt := range map[string]struct {
+		named v2beta1.NetworkPools
+		pools []*v2beta1.SpiderIPPool // nil: not read
+		ready bool
+		why   string
+	}{
+		"none named":    {v2beta1.NetworkPools{}, []*v2beta1.SpiderIPPool{}, true, ""},
+		"not read":      {v2beta1.NetworkPools{IPv4: []string{"rail0"}}, nil, true, ""},
+		"one is enough": {v2beta1.NetworkPools{IPv4: []string{"old", "rail*"}}, []*v2beta1.SpiderIPPool{poolObject("rail0", "10.0.0.0/24", "10.0.0.1")}, true, ""},
+		"missing": {
+			v2beta1.NetworkPools{IPv4: []string{"rail0", "rail-*"}, IPv6: []string{"rails0"}},
+			[]*v2beta1.SpiderIPPool{poolObject("rails0", "10.0.0.0/24", "10.0.0.1")},
+			false,
+			`ippools.ipv4: there is no SpiderIPPool "rail0": the nearest name is "rails0"; ippools.ipv4: there is no SpiderIPPool "rail-*": the nearest name is "rails0"; ippools.ipv6: SpiderIPPool "rails0" is of IPv4` + end,
+		},
+		"no pools": {v2beta1.NetworkPools{IPv4: []string{"rail0"}}, []*v2beta1.SpiderIPPool{}, false, `ippools.ipv4: there is no SpiderIPPool "rail0", and no other` + end},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rail := config("rail0", nil)
+			rail.Spec.Macvlan.IPPools = &tt.named
+			rail.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
+			n := Networks(&Objects{Configs: []*v2beta1.SpiderMultusConfig{rail}, Pools: tt.pools})[0]
+			if n.Ready == nil || *n.Ready != tt.ready || n.Why != tt.why {
+				t.Errorf("ready %v: %q, want %t: %q", n.Ready, n.Why, tt.ready, tt.why)
+			}
+		})
 	}
 }
 

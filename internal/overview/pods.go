@@ -37,7 +37,7 @@ func attachmentsOf(pod *metav1.PartialObjectMetadata) ([]types.NamespacedName, e
 	)
 	path := field.NewPath("metadata", "annotations")
 	if text, ok := pod.Annotations[cniv1.AnnotationDefaultNetwork]; ok {
-		a, bad := annotation.Network(path.Key(cniv1.AnnotationDefaultNetwork), text)
+		a, bad := annotation.DefaultNetwork(path.Key(cniv1.AnnotationDefaultNetwork), text)
 		if errs = append(errs, bad...); len(bad) == 0 {
 			list = append(list, types.NamespacedName{Namespace: cmp.Or(a.Namespace, multusNamespace), Name: a.Name})
 		}

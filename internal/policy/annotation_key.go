@@ -13,28 +13,31 @@ import (
 
 // UnknownAnnotation says that an annotation has no effect on an object which
 // reads the known keys, and which was meant; "" for a known key, and for one
-// that is not Spiderpool's.
+// that is another's. In a group that others have keys in, too, that is told only
+// of what nearly is a known key; and so it is of a known name in no group at all.
 func UnknownAnnotation(key string, known []string) string {
-	if !isOurs(key) || slices.Contains(known, key) {
+	group, name, _ := strings.Cut(key, "/")
+	isOurs := group == "cni.spidernet.io" || group == "ipam.spidernet.io" || group == "multus.spidernet.io"
+	isShared := slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, group+"/") })
+	isKnownName := slices.ContainsFunc(known, func(k string) bool { return nameOf(k) == name })
+	if slices.Contains(known, key) || !isOurs && !isShared && !isKnownName {
 		return ""
 	}
-	known = slices.DeleteFunc(slices.Sorted(slices.Values(known)), func(k string) bool { return !isOurs(k) })
-	name := func(k string) string { return k[strings.Index(k, "/")+1:] }
+	known = slices.Sorted(slices.Values(known))
 	nearest := slices.MinFunc(known, func(a, b string) int {
-		return distance(name(key), name(a)) - distance(name(key), name(b))
+		return distance(name, nameOf(a)) - distance(name, nameOf(b))
 	})
-	if isNear(name(key), name(nearest)) {
+	switch meant, _, _ := strings.Cut(nearest, "/"); {
+	case (isOurs || isShared) && isNear(name, nameOf(nearest)), isKnownName && isNear(group, meant):
 		return fmt.Sprintf("annotation %s has no effect here: did you mean %s?", key, nearest)
+	case isOurs:
+		return fmt.Sprintf("annotation %s has no effect here: there are %s", key, strings.Join(known, ", "))
 	}
-	return fmt.Sprintf("annotation %s has no effect here: there are %s", key, strings.Join(known, ", "))
+	return ""
 }
 
-// isOurs says whether an annotation is one of those that are read here; those
-// of others are theirs.
-func isOurs(key string) bool {
-	domain, _, _ := strings.Cut(key, "/")
-	return domain == "cni.spidernet.io" || domain == "ipam.spidernet.io" || domain == "multus.spidernet.io"
-}
+// nameOf is the name of an annotation in its group.
+func nameOf(key string) string { return key[strings.Index(key, "/")+1:] }
 
 // Nearest orders names by how few changes of letters make another of them, and
 // then by name.

@@ -66,7 +66,7 @@ func misfits(path *field.Path, written any, t reflect.Type) field.ErrorList {
 			errs = append(errs, misfits(path.Child(key), keys[key], inner)...)
 			continue
 		}
-		errs = append(errs, field.Forbidden(path.Child(key), "unknown key: "+suggestion(key, slices.Sorted(maps.Keys(known)))))
+		errs = append(errs, field.Forbidden(path.Child(key), "unknown key: "+Suggestion(key, slices.Sorted(maps.Keys(known)))))
 	}
 	return errs
 }
@@ -106,9 +106,9 @@ func wanted(written any, t reflect.Type) string {
 	return want
 }
 
-// suggestion is the known name with the fewest changes from a name, or all of
+// Suggestion is the known name with the fewest changes from a name, or all of
 // them if none is near.
-func suggestion(name string, known []string) string {
+func Suggestion(name string, known []string) string {
 	nearest := Nearest(name, known)[0]
 	if isNear(name, nearest) {
 		return fmt.Sprintf("did you mean %q?", nearest)

@@ -41,7 +41,7 @@ func (i *Interface) Configure(config string) error {
 		} `json:"plugins"`
 	}
 	if err := json.Unmarshal([]byte(config), &conf); err != nil {
-		return fmt.Errorf("the configuration of NetworkAttachmentDefinition %s cannot be read: %w", i.Network, err)
+		return fmt.Errorf(`the configuration of NetworkAttachmentDefinition %s cannot be read: %s: want "ipam": {"type": "spiderpool", "default_ipv4_ippool": ["name"]} in a plugin`, i.Network, annotation.JSONError(err))
 	}
 	c := conf.IPAM
 	for n := 0; c.Type == "" && n < len(conf.Plugins); n++ {
@@ -66,7 +66,7 @@ func InterfacesOf(pod *metav1.ObjectMeta, find func(types.NamespacedName) (confi
 	interfaces := []Interface{{Name: "eth0"}}
 	var errs []error
 	if text, ok := pod.Annotations[cniv1.AnnotationDefaultNetwork]; ok {
-		a, bad := annotation.Network(annotationsPath().Key(cniv1.AnnotationDefaultNetwork), text)
+		a, bad := annotation.DefaultNetwork(annotationsPath().Key(cniv1.AnnotationDefaultNetwork), text)
 		if len(bad) > 0 {
 			errs = append(errs, bad.ToAggregate())
 		} else {

@@ -119,6 +119,17 @@ interface net4: NetworkAttachmentDefinition ai/onnode has no configuration: it i
 	}
 }
 
+// TestConfigureWrong wants the error of a wrong type to name the key and what it is to be.
+func TestConfigureWrong(t *testing.T) {
+	t.Parallel()
+	i := Interface{Network: types.NamespacedName{Namespace: "ai", Name: "rail0"}}
+	err := i.Configure(`{"plugins":[{"ipam":{"type":"spiderpool","default_ipv4_ippool":"rail0"}}]}`)
+	const want = `the configuration of NetworkAttachmentDefinition ai/rail0 cannot be read: key "plugins.ipam.default_ipv4_ippool" is a string: want "ipam": {"type": "spiderpool", "default_ipv4_ippool": ["name"]} in a plugin`
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 // FuzzConfigure wants any text to be an error, somebody else's addresses, or
 // pools that come back when they are written again.
 func FuzzConfigure(f *testing.F) {

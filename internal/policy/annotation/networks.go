@@ -7,9 +7,9 @@
 package annotation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/netip"
 	"strings"
 	"unicode"
@@ -33,7 +33,7 @@ type Attachment struct {
 // "namespace/name@interface,…" and a JSON list. Attachments that are well-formed
 // come with the errors of the others.
 func Networks(path *field.Path, text string) ([]Attachment, field.ErrorList) {
-	if strings.ContainsAny(text, `[{"`) {
+	if isJSON(text) {
 		return networkList(path, text)
 	}
 	var (
@@ -44,7 +44,7 @@ func Networks(path *field.Path, text string) ([]Attachment, field.ErrorList) {
 		if strings.TrimSpace(text) == "" {
 			break
 		}
-		a, bad := Network(path.Index(i), item)
+		a, bad := network(path.Index(i), item)
 		errs = append(errs, bad...)
 		if len(bad) == 0 {
 			list = append(list, a)
@@ -53,11 +53,26 @@ func Networks(path *field.Path, text string) ([]Attachment, field.ErrorList) {
 	return list, append(errs, sameInterface(path, list)...)
 }
 
-// Network reads one network in the short form, as the value of
-// cniv1.AnnotationDefaultNetwork is one. As for Multus, spaces around its parts
-// are none of them.
-func Network(path *field.Path, text string) (Attachment, field.ErrorList) {
+// DefaultNetwork reads the value of cniv1.AnnotationDefaultNetwork: one network, in
+// either of the forms.
+func DefaultNetwork(path *field.Path, text string) (Attachment, field.ErrorList) {
+	list, errs := Networks(path, text)
+	switch {
+	case len(errs) > 0:
+		return Attachment{}, errs
+	case len(list) != 1:
+		return Attachment{}, field.ErrorList{field.Invalid(path, text, fmt.Sprintf(`names %d networks: want one, as "namespace/name" or [{"name": …, "namespace": …}]`, len(list)))}
+	}
+	return list[0], nil
+}
+
+// network reads one network in the short form. As for Multus, spaces around its
+// parts are none of them.
+func network(path *field.Path, text string) (Attachment, field.ErrorList) {
 	var a Attachment
+	if strings.TrimSpace(text) == "" {
+		return a, field.ErrorList{field.Invalid(path, text, `names no network: want "name" or "namespace/name" before and after each ","`)}
+	}
 	rest := text
 	if namespace, name, ok := strings.Cut(text, "/"); ok {
 		a.Namespace, rest = strings.TrimSpace(namespace), name
@@ -70,21 +85,25 @@ func Network(path *field.Path, text string) (Attachment, field.ErrorList) {
 	if named && a.Interface == "" {
 		return a, field.ErrorList{field.Invalid(path, text, `no interface after "@": want "name" or "name@interface"`)}
 	}
-	return a, a.review(path, text)
+	return a, a.review(func(string, string) (*field.Path, string) { return path, text })
 }
 
-// review checks the names. Where an attachment comes from text, that is the
-// value that errors show.
-func (a Attachment) review(path *field.Path, value any) field.ErrorList {
+// review checks the names. where says for a key and its value where that stands, and
+// what is written there.
+func (a Attachment) review(where func(key, value string) (*field.Path, string)) field.ErrorList {
 	var errs field.ErrorList
+	refuse := func(key, value, why string) {
+		path, text := where(key, value)
+		errs = append(errs, field.Invalid(path, text, fmt.Sprintf("%s %q: %s", key, value, why)))
+	}
 	if a.Namespace != "" && len(validation.IsDNS1123Label(a.Namespace)) > 0 {
-		errs = append(errs, field.Invalid(path, value, fmt.Sprintf(`namespace %q: want lower-case letters, digits and "-", from and to a letter or digit`, a.Namespace)))
+		refuse("namespace", a.Namespace, `want lower-case letters, digits and "-", from and to a letter or digit`)
 	}
 	if len(validation.IsDNS1123Subdomain(a.Name)) > 0 {
-		errs = append(errs, field.Invalid(path, value, fmt.Sprintf(`name %q: want lower-case letters, digits, "-" and ".", from and to a letter or digit`, a.Name)))
+		refuse("name", a.Name, `want lower-case letters, digits, "-" and ".", from and to a letter or digit`)
 	}
 	if why := badInterface(a.Interface); why != "" {
-		errs = append(errs, field.Invalid(path, value, fmt.Sprintf("interface %q: %s", a.Interface, why)))
+		refuse("interface", a.Interface, why)
 	}
 	return errs
 }
@@ -119,25 +138,21 @@ func sameInterface(path *field.Path, list []Attachment) field.ErrorList {
 	return errs
 }
 
-// element is an element of the JSON form. Other keys belong to whoever
-// implements them.
+// element is what an element of the JSON form says of which network it means.
 type element struct {
-	Name         string            `json:"name"`
-	Namespace    string            `json:"namespace"`
-	Interface    string            `json:"interface"`
-	IPs          []string          `json:"ips"`
-	MAC          string            `json:"mac"`
-	GUID         string            `json:"infiniband-guid"`
-	DefaultRoute *[]string         `json:"default-route"`
-	CNIArgs      map[string]any    `json:"cni-args"`
-	PortMappings []json.RawMessage `json:"portMappings"`
-	Bandwidth    map[string]any    `json:"bandwidth"`
+	Name         string `json:"name"`
+	Namespace    string `json:"namespace"`
+	Interface    string `json:"interface"`
+	OldInterface string `json:"interfaceRequest"`
 }
+
+// isJSON says whether a value is in the JSON form, as Multus tells it.
+func isJSON(text string) bool { return strings.ContainsAny(text, `[{"`) }
 
 func networkList(path *field.Path, text string) ([]Attachment, field.ErrorList) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
-		return nil, field.ErrorList{field.Invalid(path, text, fmt.Sprintf(`is no JSON list: want [{"name": …, "namespace": …}, …] or "namespace/name,…" (%s)`, jsonError(err)))}
+		return nil, field.ErrorList{field.Invalid(path, text, fmt.Sprintf(`is no JSON list: want [{"name": …, "namespace": …}, …] or "namespace/name,…" (%s)`, JSONError(err)))}
 	}
 	var (
 		list   []Attachment
@@ -146,28 +161,32 @@ func networkList(path *field.Path, text string) ([]Attachment, field.ErrorList) 
 	)
 	for i, r := range raw {
 		at := path.Index(i)
-		var e element
-		if err := json.Unmarshal(r, &e); err != nil {
-			errs = append(errs, field.Invalid(at, string(r), jsonError(err)))
-			continue
-		}
-		bad := e.review(at)
-		if e.DefaultRoute != nil {
+		e, requests, bad := readElement(at, r)
+		if requests.DefaultRoute != nil {
 			if routed++; routed == 2 {
 				bad = append(bad, field.Forbidden(at.Child("default-route"), "an element before has one, and only one may"))
 			}
 		}
 		errs = append(errs, bad...)
 		if len(bad) == 0 {
-			list = append(list, e.attachment())
+			list = append(list, e.attachment(&requests))
 		}
 	}
 	return list, append(errs, sameInterface(path, list)...)
 }
 
-func (e *element) attachment() Attachment {
-	a := Attachment{Namespace: e.Namespace, Name: e.Name, Interface: e.Interface}
-	for _, text := range e.IPs {
+// readElement reads an element. It is good only without errors.
+func readElement(at *field.Path, raw json.RawMessage) (e element, requests Requests, errs field.ErrorList) {
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return e, requests, field.ErrorList{wrongType(at, raw, err)}
+	}
+	errs = append(e.review(at), requests.decode(at, raw)...)
+	return e, requests, append(errs, UnknownKeys(at, raw)...)
+}
+
+func (e *element) attachment(requests *Requests) Attachment {
+	a := Attachment{Namespace: e.Namespace, Name: e.Name, Interface: cmp.Or(e.Interface, e.OldInterface)}
+	for _, text := range requests.IPs {
 		if ip, ok := parseIP(text); ok {
 			a.IPs = append(a.IPs, ip)
 		}
@@ -176,31 +195,10 @@ func (e *element) attachment() Attachment {
 }
 
 func (e *element) review(at *field.Path) field.ErrorList {
-	var errs field.ErrorList
 	if e.Name == "" {
-		errs = append(errs, field.Required(at.Child("name"), "the name of a NetworkAttachmentDefinition"))
-	} else {
-		errs = append(errs, e.attachment().review(at, e.Name)...)
+		return field.ErrorList{field.Required(at.Child("name"), "the name of a NetworkAttachmentDefinition")}
 	}
-	for i, ip := range e.IPs {
-		if _, ok := parseIP(ip); !ok {
-			errs = append(errs, field.Invalid(at.Child("ips").Index(i), ip, "want an address, or an address with a prefix length"))
-		}
-	}
-	if mac, err := net.ParseMAC(e.MAC); e.MAC != "" && (err != nil || len(mac) != 6) {
-		errs = append(errs, field.Invalid(at.Child("mac"), e.MAC, `want 6 bytes as "02:42:ac:11:00:02"`))
-	}
-	if guid, err := net.ParseMAC(e.GUID); e.GUID != "" && (err != nil || len(guid) != 8) {
-		errs = append(errs, field.Invalid(at.Child("infiniband-guid"), e.GUID, `want 8 bytes as "0c:42:a1:03:00:65:12:34"`))
-	}
-	if e.DefaultRoute != nil {
-		for i, gw := range *e.DefaultRoute {
-			if _, err := netip.ParseAddr(gw); err != nil {
-				errs = append(errs, field.Invalid(at.Child("default-route").Index(i), gw, "want the address of a gateway"))
-			}
-		}
-	}
-	return errs
+	return e.attachment(&Requests{}).review(func(key, value string) (*field.Path, string) { return at.Child(key), value })
 }
 
 // parseIP reads an address that may have a prefix length. Host bits stay. An IPv4

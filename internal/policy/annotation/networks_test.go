@@ -42,7 +42,7 @@ func TestNetworks(t *testing.T) {
 			name: "one bad item", text: "Rail_0,rail1", want: []Attachment{{Name: "rail1"}},
 			errs: []string{`a[0]: Invalid value: "Rail_0": name "Rail_0"`},
 		},
-		{name: "empty item", text: "rail0,", want: []Attachment{{Name: "rail0"}}, errs: []string{"a[1]: Invalid value"}},
+		{name: "empty item", text: "rail0,", want: []Attachment{{Name: "rail0"}}, errs: []string{`a[1]: Invalid value: "": names no network: want "name" or "namespace/name"`}},
 		{name: "empty namespace", text: "/rail0", errs: []string{"the namespace is empty"}},
 		{name: "spaces", text: " ai / rail0 @ net1 ", want: []Attachment{{Namespace: "ai", Name: "rail0", Interface: "net1"}}},
 		{name: "no interface", text: "rail0@", errs: []string{`no interface after "@"`}},
@@ -54,11 +54,45 @@ func TestNetworks(t *testing.T) {
 			want: []Attachment{{Name: "rail0", Interface: "net1"}, {Name: "rail1", Interface: "net1"}},
 			errs: []string{`a[1]: Duplicate value: "net1"`},
 		},
+		{
+			name: "keys in another case, and an old one", text: `[{"Name":"rail0","IPs":["10.1.0.5"],"deviceid":"x","Cni-Args":{"a":1},"ipam-claim-reference":"","interfaceRequest":"net1"}]`,
+			want: []Attachment{{Name: "rail0", Interface: "net1", IPs: []netip.Prefix{netip.MustParsePrefix("10.1.0.5/32")}}},
+		},
+		{
+			name: "unknown keys", text: `[{"name":"a"},{"name":"b","x.example/y":1},{"name":"c","ip":["10.1.0.5"],"gateway":{}}]`,
+			want: []Attachment{{Name: "a"}, {Name: "b"}},
+			errs: []string{
+				"a[2].gateway: Forbidden: unknown key with the value {}: want one of name, namespace, interface, ips, mac, infiniband-guid, default-route, portMappings, bandwidth, cni-args, ipam-claim-reference, deviceID",
+				`a[2].ip: Forbidden: unknown key with the value ["10.1.0.5"]: did you mean "ips"?`,
+			},
+		},
+		{
+			name: "unknown keys below", text: `[{"name":"a","portMappings":[{"hostPort":1,"containerPort":1,"hostIp":""},{"hostPort":1,"containerPort":1,"port":80}],"bandwidth":{"ingressRat":1}}]`,
+			errs: []string{
+				`a[0].bandwidth.ingressRat: Forbidden: unknown key with the value 1: did you mean "ingressRate"?`,
+				`a[0].portMappings[1].port: Forbidden: unknown key with the value 80: want one of hostPort, containerPort, protocol, hostIP`,
+			},
+		},
 		{name: "JSON of one object", text: `{"name":"rail0"}`, errs: []string{"is no JSON list"}},
 		{name: "cut short", text: `[{"name":"rail0"`, errs: []string{"is no JSON list"}},
 		{
 			name: "one bad element", text: `[{"name":5},{"name":"rail1"}]`, want: []Attachment{{Name: "rail1"}},
-			errs: []string{`a[0]: Invalid value: "{\"name\":5}": key "name" is a number`},
+			errs: []string{`a[0].name: Invalid value: "5": want a text, not a number`},
+		},
+		{
+			name: "wrong types", text: `[{"name":"a","ips":"10.1.0.5"},{"name":"b","IPs":[5]},{"name":"c","portMappings":[{"hostPort":"80"}]},{"name":"d","cni-args":[]},["e"],{"name":"f","deviceID":["x"]}]`,
+			errs: []string{
+				`a[0].ips: Invalid value: "\"10.1.0.5\"": want a list, not a string`,
+				`a[1].ips: Invalid value: "[5]": want a text, not a number`,
+				`a[2].portMappings.hostPort: Invalid value: "[{\"hostPort\":\"80\"}]": want a whole number, not a string`,
+				`a[3].cni-args: Invalid value: "[]": want an object, not a list`,
+				`a[4]: Invalid value: "[\"e\"]": is a list: want an object, such as {"name": …}`,
+				`a[5].deviceID: Invalid value: "[\"x\"]": want a text, not a list`,
+			},
+		},
+		{
+			name: "wrong names", text: `[{"name":"A"},{"name":"b","namespace":"n_"},{"name":"c","interface":"n 1"}]`,
+			errs: []string{`a[0].name: Invalid value: "A": name "A"`, `a[1].namespace: Invalid value: "n_": namespace "n_"`, `a[2].interface: Invalid value: "n 1": interface "n 1": want a name`},
 		},
 		{name: "no name", text: `[{"namespace":"ai"}]`, errs: []string{"a[0].name: Required value"}},
 		{
@@ -105,15 +139,15 @@ func FuzzNetworks(f *testing.F) {
 	f.Add(`[{"name":"rail0","interface":",0"},{"name":"rail1","interface":"[","ips":["fd00::1/64","::ffff:10.1.0.5"]}]`) // signs that the short form divides by
 	f.Fuzz(func(t *testing.T, text string) {
 		list, _ := Networks(nil, text)
-		elements := []element{}
+		elements := []map[string]any{}
 		var items []string
 		short := true
 		for _, a := range list {
-			e := element{Name: a.Name, Namespace: a.Namespace, Interface: a.Interface}
+			ips := []string{}
 			for _, ip := range a.IPs {
-				e.IPs = append(e.IPs, ip.String())
+				ips = append(ips, ip.String())
 			}
-			elements = append(elements, e)
+			elements = append(elements, map[string]any{"name": a.Name, "namespace": a.Namespace, "interface": a.Interface, "ips": ips})
 			item := a.Name
 			if a.Namespace != "" {
 				item = a.Namespace + "/" + item

@@ -36,7 +36,7 @@ func decode(path *field.Path, text, want string, into any) *field.Error {
 	case isSyntax(err):
 		return field.Invalid(path, text, fmt.Sprintf("is no JSON: %s (%v)", want, err))
 	}
-	return field.Invalid(path, text, jsonError(err)+": "+want)
+	return field.Invalid(path, text, JSONError(err)+": "+want)
 }
 
 // isSyntax says whether an error is about a text that is no JSON at all.
@@ -45,8 +45,9 @@ func isSyntax(err error) bool {
 	return ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// jsonError is an error of package json without its prefix and our types.
-func jsonError(err error) string {
+// JSONError is an error of package json for people: without its prefix and our
+// types, and with nothing that others put before it.
+func JSONError(err error) string {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if e.Field == "" {
 			return "is " + jsonWord(e.Value)

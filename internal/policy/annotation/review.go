@@ -42,11 +42,28 @@ func review(path *field.Path, annotations map[string]string, table map[string]gr
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if check, ok := table[key]; ok {
 			errs = append(errs, check(path.Key(key), annotations[key])...)
-		} else if why := policy.UnknownAnnotation(key, slices.Collect(maps.Keys(table))); why != "" {
+		}
+	}
+	return errs, unknown(annotations, table)
+}
+
+// UnknownOfPod says of each annotation of a pod that it has no effect, where it
+// looks like one that would; of another's it says nothing.
+func UnknownOfPod(annotations map[string]string) []string { return unknown(annotations, podTable) }
+
+// UnknownOfNamespace says so of those of a namespace.
+func UnknownOfNamespace(annotations map[string]string) []string {
+	return unknown(annotations, namespaceTable)
+}
+
+func unknown(annotations map[string]string, table map[string]grammar) (warnings []string) {
+	known := slices.Collect(maps.Keys(table))
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		if why := policy.UnknownAnnotation(key, known); why != "" {
 			warnings = append(warnings, why)
 		}
 	}
-	return errs, warnings
+	return warnings
 }
 
 // reviewElsewhere is of annotations that policy.ClaimOf reads.

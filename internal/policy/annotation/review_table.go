@@ -8,7 +8,7 @@ import (
 // podTable has the annotations of a pod.
 var podTable = map[string]grammar{
 	cniv1.AnnotationNetworks:          errorsOf(Networks),
-	cniv1.AnnotationDefaultNetwork:    errorsOf(Network),
+	cniv1.AnnotationDefaultNetwork:    errorsOf(DefaultNetwork),
 	v2beta1.AnnotationSubnets:         reviewElsewhere,
 	v2beta1.AnnotationSubnet:          reviewElsewhere,
 	v2beta1.AnnotationPools:           errorsOf(Pools),

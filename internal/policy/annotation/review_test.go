@@ -23,7 +23,8 @@ func TestReviewPod(t *testing.T) {
 		{name: "of others", key: "example.com/x", text: "{"},
 		{name: "networks", key: "k8s.v1.cni.cncf.io/networks", text: "a/b/c", errs: []string{"a[k8s.v1.cni.cncf.io/networks][0]"}},
 		{name: "default network", key: "v1.multus-cni.io/default-network", text: "kube-system/macvlan-ens6f0np0"},
-		{name: "default networks", key: "v1.multus-cni.io/default-network", text: "a,b", errs: []string{`name "a,b"`}},
+		{name: "default networks", key: "v1.multus-cni.io/default-network", text: "a,b", errs: []string{"names 2 networks: want one, as"}},
+		{name: "default network as JSON", key: "v1.multus-cni.io/default-network", text: `[{"name":"a","namespace":"b"}]`},
 		{name: "pool", key: p + "ippool", text: `{"ipv4":["v4-*"],"ipv6":["v6"]}`},
 		{name: "pool without any", key: p + "ippool", text: `{}`, errs: []string{"it names nothing"}},
 		{name: "pool with a typo", key: p + "ippool", text: `{"ipv4s":["a"]}`, errs: []string{`unknown field "ipv4s": want {"ipv4"`}},
@@ -91,11 +92,22 @@ func TestReviewMisspelt(t *testing.T) {
 	t.Parallel()
 	_, warnings := ReviewPod(nil, map[string]string{
 		"ipam.spidernet.io/ippols": "x", "cni.spidernet.io/rdma-resources-inject": "x", "multus.spidernet.io/subnets": "x", "example.com/ippols": "x",
+		"k8s.v1.cni.cncf.io/netwroks": "x", "k8s.cni.cncf.io/networks": "x", "k8s.v1.cni.cncf.io/default-network": "x", "v1.multus-cni.io/default-networks": "x",
+		"k8s.v1.cni.cncf.io/network-status": "x", "k8s.v1.cni.cncf.io/networks-status": "x", "k8s.v1.cni.cncf.io/policy-for": "x", "example.com/networks": "x",
+		"k8s.ovn.org/pod-networks": "x", "k8s.ovn.org/networks": "x", "k8s.v1.cni.cncf.io": "x", "networks": "x",
+		"ipam.spidernet.io/networks": "x", "ipam.spidernet.com/ippool": "x", "ipam.spidernet.io/dns": "x",
 	})
 	want := []string{
 		"annotation cni.spidernet.io/rdma-resources-inject has no effect here: did you mean cni.spidernet.io/rdma-resource-inject?",
+		"annotation ipam.spidernet.com/ippool has no effect here: did you mean ipam.spidernet.io/ippool?",
+		"annotation ipam.spidernet.io/dns has no effect here: there are cni.spidernet.io/network-resource-inject, cni.spidernet.io/rdma-resource-inject, ipam.spidernet.io/default-route-nic, ipam.spidernet.io/ippool, ipam.spidernet.io/ippool-ip-number, ipam.spidernet.io/ippool-reclaim, ipam.spidernet.io/ippools, ipam.spidernet.io/routes, ipam.spidernet.io/subnet, ipam.spidernet.io/subnets, k8s.v1.cni.cncf.io/networks, v1.multus-cni.io/default-network",
 		"annotation ipam.spidernet.io/ippols has no effect here: did you mean ipam.spidernet.io/ippools?",
+		"annotation ipam.spidernet.io/networks has no effect here: did you mean k8s.v1.cni.cncf.io/networks?",
+		"annotation k8s.cni.cncf.io/networks has no effect here: did you mean k8s.v1.cni.cncf.io/networks?",
+		"annotation k8s.v1.cni.cncf.io/default-network has no effect here: did you mean v1.multus-cni.io/default-network?",
+		"annotation k8s.v1.cni.cncf.io/netwroks has no effect here: did you mean k8s.v1.cni.cncf.io/networks?",
 		"annotation multus.spidernet.io/subnets has no effect here: did you mean ipam.spidernet.io/subnets?",
+		"annotation v1.multus-cni.io/default-networks has no effect here: did you mean v1.multus-cni.io/default-network?",
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" {
 		t.Errorf("of a pod (-want +got):\n%s", diff)

@@ -16,6 +16,7 @@ import (
 
 	cniv1 "railhead/api/cni/v1"
 	"railhead/internal/policy"
+	"railhead/internal/policy/annotation"
 )
 
 // Result is what was done to a pod.
@@ -39,7 +40,7 @@ type Values func(key string) []string
 // and is not changed.
 func Inject(pod *corev1.Pod, namespace map[string]string, find Find, values Values) (Result, error) {
 	asked, ignored := requestOf(pod.Annotations, namespace)
-	result := Result{Warnings: ignored}
+	result := Result{Warnings: append(ignored, annotation.UnknownOfPod(pod.Annotations)...)}
 	if asked == nil {
 		return result, nil
 	}

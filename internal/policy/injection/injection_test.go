@@ -296,6 +296,11 @@ func TestInject(t *testing.T) {
 			wantContainers: []string{"example.com/vf=-4", "example.com/vf=9223372036854775807", "example.com/vf=9223372036854775807"},
 		},
 		{
+			name: "a misspelt annotation beside it", pod: map[string]string{rdma: "one", "k8s.v1.cni.cncf.io/netwroks": "a"},
+			networks: "[" + elementA + "]",
+			warnings: []string{"annotation k8s.v1.cni.cncf.io/netwroks has no effect here: did you mean k8s.v1.cni.cncf.io/networks?"},
+		},
+		{
 			name: "no container, which the API server refuses", pod: map[string]string{rdma: "one"},
 			networks: "[" + elementA + "]",
 		},

@@ -2,6 +2,7 @@ package injection
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"railhead/internal/policy/annotation"
 )
 
 // maxInterfaceName is what the kernel takes, IFNAMSIZ less the zero.
@@ -20,6 +23,8 @@ type selection struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"` // "": that of the pod
 	Interface string `json:"interface,omitempty"`
+
+	OldInterface string `json:"interfaceRequest,omitempty"` // as Multus had it; "" once it was read
 
 	written json.RawMessage // the element with all its keys, nil in the short form
 }
@@ -48,11 +53,15 @@ func parseJSON(list string) ([]selection, error) {
 		if err := json.Unmarshal(element, s); err != nil {
 			return nil, fmt.Errorf("element %d of the list: %w", i+1, plain(err))
 		}
+		s.Interface, s.OldInterface = cmp.Or(s.Interface, s.OldInterface), ""
 		if s.Name == "" {
 			return nil, fmt.Errorf("element %d of the list names no network: want the key \"name\"", i+1)
 		}
 		if err := s.check(); err != nil {
 			return nil, fmt.Errorf("element %d of the list: %w", i+1, err)
+		}
+		if unknown := annotation.UnknownKeys(nil, element); len(unknown) > 0 {
+			return nil, fmt.Errorf("element %d of the list: %w", i+1, unknown.ToAggregate())
 		}
 		s.written = element
 	}
