@@ -32,7 +32,7 @@ type CNI struct {
 	BinDir         string // of plugins, such as /opt/cni/bin
 	ConfDir        string // of networks, such as /etc/cni/net.d
 	Program        string // the railhead-cni that is installed, as this process sees it
-	AttachmentsDir string // of the records of what was attached, as this process sees it
+	AttachmentsDir string // of the records of what was attached, and of what is known of the cluster, as this process sees it
 	Pod            string // name of the agent's own, in Config.Namespace; empty: it is in none, and never uninstalls itself
 }
 
@@ -66,7 +66,9 @@ func (a *Agent) serveRuntime(config *Config) error {
 	if a.addresses == nil {
 		return errors.New("container runtime: pods are attached with their addresses, and the agent gives none")
 	}
-	known, err := cluster.New(cluster.Config{API: config.Kubernetes, Node: config.NodeName, Namespace: config.Namespace, Log: config.Logger})
+	known, err := cluster.New(cluster.Config{
+		API: config.Kubernetes, Node: config.NodeName, Namespace: config.Namespace, Dir: config.CNI.AttachmentsDir, Log: config.Logger,
+	})
 	if err != nil {
 		return fmt.Errorf("what the node knows of its cluster: %w", err)
 	}

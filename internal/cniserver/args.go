@@ -75,8 +75,8 @@ type conf struct {
 	ClusterNetwork clusterNetwork             `json:"clusterNetwork"`
 	RuntimeConfig  map[string]json.RawMessage `json:"runtimeConfig"`
 	PrevResult     json.RawMessage            `json:"prevResult"`
-	Valid          []types.GCAttachment       `json:"cni.dev/valid-attachments"`
-	Attachments    []types.GCAttachment       `json:"cni.dev/attachments"` // as it stood in the specification once
+	Valid          json.RawMessage            `json:"cni.dev/valid-attachments"`
+	Attachments    json.RawMessage            `json:"cni.dev/attachments"` // as it stood in the specification once
 }
 
 // clusterNetwork is the cluster's own network as our configuration names it.
@@ -111,13 +111,19 @@ func parse(r cnicall.Request) (call, error) {
 	return c, nil
 }
 
-// valid are the sandboxes that the runtime still has.
-func (c call) valid() ([]types.GCAttachment, error) {
-	switch {
-	case c.conf.Valid != nil:
-		return c.conf.Valid, nil
-	case c.conf.Attachments != nil:
-		return c.conf.Attachments, nil
+// valid are the attachments that the runtime still has; nil where it says null,
+// which libcni makes of a list that nobody began.
+func (c call) valid() (list []types.GCAttachment, err error) {
+	const field = "cni.dev/valid-attachments"
+	text := c.conf.Valid
+	if text == nil {
+		text = c.conf.Attachments
 	}
-	return nil, coded(cnicall.CodeConfig, errors.New("cni.dev/valid-attachments: missing: GC removes what is not listed there"))
+	if text == nil {
+		return nil, coded(cnicall.CodeConfig, errors.New(field+": missing: GC removes what is not listed there"))
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, coded(cnicall.CodeDecode, fmt.Errorf("%s: %w", field, err))
+	}
+	return list, nil
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,7 @@ import (
 	"railhead/internal/ipam/selection"
 	"railhead/internal/npwg"
 	"railhead/internal/policy"
+	"railhead/internal/policy/annotation"
 )
 
 // given is what a pod was given of our pools.
@@ -111,23 +113,31 @@ func wantsAddresses(interfaces []selection.Interface) bool {
 
 // assign has a pod given its addresses of our pools; none where it wants none.
 func (s *Server) assign(ctx context.Context, key holder.Key, pod *metav1.PartialObjectMetadata, interfaces []selection.Interface) (given, error) {
+	unknown := annotation.UnknownOfPod(pod.Annotations)
 	if !wantsAddresses(interfaces) {
-		return given{}, nil
+		return given{warnings: unknown}, nil
 	}
 	chosen, err := s.choose(ctx, pod, interfaces)
 	if err != nil {
 		return given{}, err
 	}
-	request := chosen.Request(key)
-	a, err := s.config.Addresses.Assign(ctx, request)
+	a, err := s.addresses(ctx, pod, chosen.Request(key))
 	if err != nil {
 		return given{}, err
 	}
-	g := given{assignment: a, clean: map[string]bool{}, warnings: chosen.Warnings}
+	g := given{assignment: a, clean: map[string]bool{}, warnings: append(unknown, chosen.Warnings...)}
 	for _, nic := range chosen.NICs {
 		g.clean[nic.Interface] = nic.CleanGateway
 	}
 	return g, s.route(&g, chosen)
+}
+
+// addresses waits for the addresses that a pod asks for. Where that takes long, the
+// pod's people are told what it waits for.
+func (s *Server) addresses(ctx context.Context, pod *metav1.PartialObjectMetadata, request holder.Request) (holder.Assignment, error) {
+	patience := time.AfterFunc(waitingAfter, func() { s.tellWaiting(ctx, pod, request.Key) })
+	defer patience.Stop()
+	return s.config.Addresses.Assign(ctx, request)
 }
 
 // route adds the routes that come with the addresses.

@@ -1,6 +1,7 @@
 package cniserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,26 +39,24 @@ func (s *Server) below(ctx context.Context, c call) cnicall.Answer {
 	case pluginCoordinator + " " + cnicall.Add:
 		return answered(s.addCoordinator(ctx, c))
 	case pluginCoordinator + " " + cnicall.Del:
-		return answered(nil, s.delCoordinator(ctx, c))
+		return answered(nil, s.delRecord(ctx, c, coordinatorID(c.ContainerID)))
 	case pluginCoordinator + " " + cnicall.Check:
 		return answered(nil, s.checkCoordinator(ctx, c))
-	case pluginIPAM + " " + cnicall.GC, pluginCoordinator + " " + cnicall.GC:
+	case pluginIfacer + " " + cnicall.Add:
+		return answered(s.addIfacer(ctx, c))
+	case pluginIfacer + " " + cnicall.Del:
+		return answered(nil, s.delRecord(ctx, c, ifacerID(c.ContainerID, c.IfName)))
+	case pluginIfacer + " " + cnicall.Check:
+		return answered(nil, s.checkIfacer(ctx, c))
+	case pluginIPAM + " " + cnicall.GC, pluginCoordinator + " " + cnicall.GC, pluginIfacer + " " + cnicall.GC:
 		return answered(nil, s.collectBelow(ctx, c))
 	}
 	if c.Command == cnicall.Del || c.Command == cnicall.GC {
 		return cnicall.Answer{} // nothing was attached
 	}
 	return answerOf(coded(cnicall.CodeConfig, fmt.Errorf(
-		"network %s, interface %s: plugin %s: this release does not attach it below another runtime of networks yet: want %s",
-		c.conf.Name, c.IfName, c.Plugin, insteadOf(c.Plugin))))
-}
-
-// insteadOf says what to do without a plugin.
-func insteadOf(plugin string) string {
-	if plugin == pluginIfacer {
-		return "the VLAN or bond made on the node and named as the master of the plugin behind, or the cluster's pods attached by " + ownPlugin
-	}
-	return fmt.Sprintf("the cluster's pods attached by %s, or one of %s and %s here", ownPlugin, pluginIPAM, pluginCoordinator)
+		"network %s, interface %s: plugin %s: this release does not attach it below another runtime of networks yet: want the cluster's pods attached by %s, or one of %s, %s and %s here",
+		c.conf.Name, c.IfName, c.Plugin, ownPlugin, pluginIPAM, pluginCoordinator, pluginIfacer)))
 }
 
 // addIPAM answers with the addresses of one interface. The first call of a sandbox
@@ -83,6 +82,7 @@ func (s *Server) addIPAM(ctx context.Context, c call) (json.RawMessage, error) {
 		s.tell(ctx, a, err)
 		return nil, err
 	}
+	s.warn(ctx, a)
 	addresses, gateways, routes := a.given.of(c.IfName)
 	return printed(resultOfIPAM(addresses, gateways, routes), c.conf.CNIVersion)
 }
@@ -201,7 +201,8 @@ func take(i *selection.Interface, text string) error {
 	return nil
 }
 
-// masterOf is the netdev that a configuration names; "" if none.
+// masterOf is the netdev that a configuration names first: an ifacer in front of a
+// chain names none; "" if none does.
 func masterOf(text string) string {
 	var conf struct {
 		Master  string `json:"master"`
@@ -209,10 +210,13 @@ func masterOf(text string) string {
 			Master string `json:"master"`
 		} `json:"plugins"`
 	}
-	if json.Unmarshal([]byte(text), &conf) != nil || conf.Master != "" || len(conf.Plugins) == 0 {
-		return conf.Master
+	if json.Unmarshal([]byte(text), &conf) != nil {
+		return ""
 	}
-	return conf.Plugins[0].Master
+	for _, p := range conf.Plugins {
+		conf.Master = cmp.Or(conf.Master, p.Master)
+	}
+	return conf.Master
 }
 
 // delIPAM gives the addresses of a sandbox back with its last interface. A plugin
@@ -240,6 +244,23 @@ func (s *Server) delIPAM(ctx context.Context, c call) error {
 		s.log.Warn("that an interface gave its addresses back is not recorded: they go with the pod's last", "sandbox", c.ContainerID, "error", err)
 	}
 	return nil
+}
+
+// delRecord takes away what a record has: what an interface stands on, or a pod's
+// routes, with the first interface that goes, as none stays without the others.
+func (s *Server) delRecord(ctx context.Context, c call, id string) error {
+	unlock, err := s.sandboxes.lock(ctx, id)
+	if err != nil {
+		return coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+	}
+	defer unlock()
+	att, ok := s.config.Records.Get(id)
+	if !ok {
+		return nil
+	}
+	undo, stop := detached(ctx)
+	defer stop()
+	return s.takeAway(undo, c, att, nil)
 }
 
 // checkIPAM says whether an interface has addresses.

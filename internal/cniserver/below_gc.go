@@ -1,6 +1,7 @@
 package cniserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -20,7 +21,7 @@ func (s *Server) collectBelow(ctx context.Context, c call) error {
 	}
 	var errs []error
 	for _, att := range s.config.Records.All() {
-		if !isBelow(att) || isCoordinator(att) != (c.Plugin == pluginCoordinator) || !slices.ContainsFunc(att.Networks, isUnlisted(c, att, valid)) {
+		if !isBelow(att) || pluginOf(att) != c.Plugin || s.isKept(att, valid) || !slices.ContainsFunc(att.Networks, isUnlisted(c, att, valid)) {
 			continue
 		}
 		unlock, free := s.sandboxes.tryLock(att.ContainerID)
@@ -37,11 +38,18 @@ func (s *Server) collectBelow(ctx context.Context, c call) error {
 	return errors.Join(errs...)
 }
 
+// isKept says whether GC leaves an attachment alone for want of a list: null is by
+// the letter that none is valid, and may as well come of who did not look. A network
+// namespace that lives is in use.
+func (s *Server) isKept(att record.Attachment, valid []types.GCAttachment) bool {
+	return valid == nil && s.lives(att)
+}
+
 // forgetUnlisted is what DEL would have done for each interface: addresses go with
-// the last one, routes with the first.
+// the last one, routes with the first, what one stands on with it.
 func (s *Server) forgetUnlisted(ctx context.Context, c call, att record.Attachment, valid []types.GCAttachment) error {
 	att.Networks = slices.DeleteFunc(att.Networks, isUnlisted(c, att, valid))
-	if len(att.Networks) > 0 && !isCoordinator(att) {
+	if len(att.Networks) > 0 && pluginOf(att) == pluginIPAM {
 		_, err := s.put(att)
 		return err
 	}
@@ -52,17 +60,28 @@ func (s *Server) forgetUnlisted(ctx context.Context, c call, att record.Attachme
 
 // isUnlisted tells the networks of an attachment that a GC is for and does not list.
 func isUnlisted(c call, att record.Attachment, valid []types.GCAttachment) func(record.Network) bool {
-	sandbox := sandboxOf(att)
+	sandbox := sandboxOf(att.ContainerID)
 	return func(n record.Network) bool {
 		return n.From == fromBelow && n.Name == c.conf.Name &&
 			!slices.Contains(valid, types.GCAttachment{ContainerID: sandbox, IfName: n.Interface})
 	}
 }
 
-// isCoordinator says whether a record is of a pod's routes alone.
-func isCoordinator(att record.Attachment) bool { return sandboxOf(att) != att.ContainerID }
+// coordinatorID is the ID of the record of a pod's routes.
+func coordinatorID(sandbox string) string { return sandbox + "/" + pluginCoordinator }
 
-// sandboxOf is the sandbox that a record is of.
-func sandboxOf(att record.Attachment) string {
-	return strings.TrimSuffix(att.ContainerID, "/"+pluginCoordinator)
+// ifacerID is the ID of the record of what an interface of a pod stands on.
+func ifacerID(sandbox, ifName string) string { return sandbox + "/" + pluginIfacer + "/" + ifName }
+
+// sandboxOf is the sandbox that a record of an ID is of: none has a slash in its name.
+func sandboxOf(id string) string {
+	sandbox, _, _ := strings.Cut(id, "/")
+	return sandbox
+}
+
+// pluginOf is the plugin whose record it is, of those below another runtime of networks.
+func pluginOf(att record.Attachment) string {
+	_, of, _ := strings.Cut(att.ContainerID, "/")
+	plugin, _, _ := strings.Cut(of, "/")
+	return cmp.Or(plugin, pluginIPAM)
 }

@@ -12,6 +12,7 @@ import (
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/google/go-cmp/cmp"
 
+	cniv1 "railhead/api/cni/v1"
 	"railhead/internal/cnicall"
 	"railhead/internal/cniserver/delegate"
 	"railhead/internal/kernel/kerneltest"
@@ -32,6 +33,42 @@ func macvlanConfig(n int) string {
 // attachBelow does what Multus does for one rail: macvlan, its IPAM, coordinator.
 func (w *world) attachBelow(s *box, n int) {
 	w.t.Helper()
+	w.coordinate(s, n, w.makeBelow(s, n))
+}
+
+// coordinate makes the last call for a rail.
+func (w *world) coordinate(s *box, n int, prev json.RawMessage) {
+	w.t.Helper()
+	answer := w.server.Handle(w.t.Context(), s.coordinatorRequest(n, prev, ""))
+	if answer.Error != nil {
+		w.t.Fatal(answer.Error)
+	}
+	var want, got types100.Result
+	if err := errors.Join(json.Unmarshal(prev, &want), json.Unmarshal(answer.Output, &got)); err != nil || got.IPs[0].Address.String() != want.IPs[0].Address.String() {
+		w.t.Errorf("coordinator answers %s, want prevResult %s: %v", answer.Output, prev, err)
+	}
+}
+
+// coordinatorRequest is the last call for a rail, whose configuration says more.
+func (s *box) coordinatorRequest(n int, prev json.RawMessage, more string) cnicall.Request {
+	config := fmt.Sprintf(`{"cniVersion":"1.0.0","name":"gpu%d","type":"coordinator"%s,"prevResult":%s}`, n+1, more, prev)
+	return s.belowRequest(cnicall.Add, pluginCoordinator, fmt.Sprintf("net%d", n+1), config)
+}
+
+// addRoutes adds the routes of a result beside those that there are, as the plugins
+// of containernetworking do.
+func (w *world) addRoutes(s *box, index int, result *types100.Result) {
+	w.t.Helper()
+	for _, r := range result.Routes {
+		dst, _ := prefixOf(r.Dst)
+		gateway, _ := netip.AddrFromSlice(r.GW)
+		w.must(s.client, rtnl.RouteAdd{Append: true, Route: rtnl.Route{Dst: dst, Gateway: gateway.Unmap(), LinkIndex: index}})
+	}
+}
+
+// makeBelow does what is in front of coordinator, and returns the result.
+func (w *world) makeBelow(s *box, n int) json.RawMessage {
+	w.t.Helper()
 	name := fmt.Sprintf("net%d", n+1)
 	w.must(w.node, rtnl.LinkAdd{Name: name, Kind: "macvlan", Mode: "bridge", Parent: 110 + n, NetNS: int(s.file.Fd()), Index: 20 + n, Up: true})
 	answer := w.server.Handle(w.t.Context(), s.belowRequest(cnicall.Add, pluginIPAM, name, macvlanConfig(n)))
@@ -44,6 +81,7 @@ func (w *world) attachBelow(s *box, n int) {
 	}
 	prefix, _ := prefixOf(result.IPs[0].Address)
 	w.must(s.client, rtnl.AddressAdd{Address: rtnl.Address{LinkIndex: 20 + n, Prefix: prefix}})
+	w.addRoutes(s, 20+n, &result)
 	result.CNIVersion = "1.0.0"
 	result.Interfaces = []*types100.Interface{{Name: name, Mac: "02:00:00:00:00:01", Sandbox: s.path}}
 	result.IPs[0].Interface = new(0)
@@ -51,13 +89,7 @@ func (w *world) attachBelow(s *box, n int) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	config := fmt.Sprintf(`{"cniVersion":"1.0.0","name":"gpu%d","type":"coordinator","prevResult":%s}`, n+1, prev)
-	if answer = w.server.Handle(w.t.Context(), s.belowRequest(cnicall.Add, pluginCoordinator, name, config)); answer.Error != nil {
-		w.t.Fatal(answer.Error)
-	}
-	if !strings.Contains(string(answer.Output), prefix.String()) {
-		w.t.Errorf("coordinator answers %s, want prevResult", answer.Output)
-	}
+	return prev
 }
 
 // TestBelow attaches eight rails one plugin after the other.
@@ -77,6 +109,9 @@ func TestBelow(t *testing.T) {
 			t.Errorf("%d assignments, want one for all interfaces", w.addresses.next)
 		}
 		w.checkRules(s, rails)
+		if n := w.server.attachments(); n != 1 {
+			t.Errorf("%v sandboxes are attached, want 1, of whatever records", n)
+		}
 		w.stop()
 		w.start() // nothing is lost
 		w.below(s, cnicall.Check, pluginCoordinator, "net3", `{"cniVersion":"1.0.0","name":"gpu3","type":"coordinator"}`)
@@ -96,6 +131,23 @@ func TestBelow(t *testing.T) {
 		}
 		w.checkNothingLeft()
 		w.below(s, cnicall.Del, pluginIPAM, "net1", macvlanConfig(0)) // again
+	})
+}
+
+// TestBelowWarns wants the pod to be told what it says in vain.
+func TestBelowWarns(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.cluster.pod("odd", map[string]string{cniv1.AnnotationNetworks: "ai/gpu1", "ipam.spidernet.io/ippols": "x"})
+		s := w.sandbox("box1", "odd")
+		w.below(s, cnicall.Add, pluginIPAM, "net1", macvlanConfig(0))
+		w.rest()
+		want := []string{"ai/odd RailheadAttachWarning: attached, but annotation ipam.spidernet.io/ippols has no effect here: did you mean ipam.spidernet.io/ippools?"}
+		if diff := cmp.Diff(want, w.cluster.told()); diff != "" {
+			t.Errorf("Events (-want +got):\n%s", diff)
+		}
+		w.below(s, cnicall.Del, pluginIPAM, "net1", macvlanConfig(0))
 	})
 }
 
@@ -138,7 +190,10 @@ func TestBelowRefused(t *testing.T) {
 		}{
 			{"rdma", "net1", `{"type":"rdma"}`, cnicall.CodeConfig, "plugin rdma: this release does not attach it"},
 			{"sriov", "net1", `{"type":"sriov"}`, cnicall.CodeConfig, "plugin sriov"},
-			{"ifacer", "net1", `{"type":"ifacer"}`, cnicall.CodeConfig, "plugin ifacer: this release does not attach it below another runtime of networks yet: want the VLAN or bond made on the node"},
+			{pluginIfacer, "net1", `{"type":"ifacer"}`, cnicall.CodeConfig, "pod ai/train: interface net1: plugin ifacer: field interfaces: is missing"},
+			{pluginIfacer, "net1", `{"type":"ifacer","interfaces":["eth9"]}`, cnicall.CodeInternal, `plugin ifacer: parent "eth9": the node has no such link`},
+			{pluginIfacer, "net1", `{"type":"ifacer","interfaces":["eth9"],"vlanID":7}`, cnicall.CodeInternal, `plugin ifacer: parent "eth9": the node has no such link`},
+			{pluginIfacer, "net1", `{"type":"ifacer","cniVersion":"1.0.0","interfaces":["eth9"],"prevResult":7}`, cnicall.CodeDecode, "prevResult"},
 			{pluginCoordinator, "net1", `{"cniVersion":"1.0.0","type":"coordinator"}`, cnicall.CodeConfig, "prevResult: missing"},
 			{pluginIPAM, "net1", strings.Replace(macvlanConfig(0), `["gpu1"]`, `["gone"]`, 1), cnicall.CodeConfig, "ai/train: interface net1"},
 		} {

@@ -17,16 +17,15 @@ import (
 	"railhead/internal/kernel/rtnl"
 )
 
-// atCoordinator is the place in a chain of a coordinator's configuration that is
-// kept for the pod's later interfaces: it is no plugin of another's, and not run.
-const atCoordinator = -2
-
-// coordinatorID is the sandbox of the record of a pod's routes.
-func coordinatorID(sandbox string) string { return sandbox + "/" + pluginCoordinator }
+// atBelow is the place in a chain of a configuration from below another runtime of
+// networks that is kept for later calls: it is no plugin of another's, and not run.
+const atBelow = -2
 
 // addCoordinator has an interface routed that another runtime of networks has
 // made. Routes are those of all interfaces of the pod that were coordinated so
-// far: each call plans them anew.
+// far: which metrics they have, and whose the default is, is of all of them, so
+// that each call takes the earlier ones' away and plans them anew. A call that
+// fails leaves the earlier ones' as they were.
 func (s *Server) addCoordinator(ctx context.Context, c call) (json.RawMessage, error) {
 	id := coordinatorID(c.ContainerID)
 	unlock, err := s.sandboxes.lock(ctx, id)
@@ -47,43 +46,56 @@ func (s *Server) addCoordinator(ctx context.Context, c call) (json.RawMessage, e
 	a.att.ContainerID = id
 	if err := s.coordinate(ctx, a, result); err != nil {
 		err = coded(codeOf(err), fmt.Errorf("pod %s: interface %s: %w", a.podName(), c.IfName, err))
-		undo, stop := detached(ctx)
-		defer stop()
-		err = failed(err, s.takeAway(undo, c, a.att, nil))
 		s.tell(ctx, a, err)
 		return nil, err
 	}
 	return printed(result, c.conf.CNIVersion)
 }
 
-// coordinate plans, records and applies the routes of a pod with one interface more.
+// coordinate has a pod routed with one interface more, or as before.
 func (s *Server) coordinate(ctx context.Context, a *attempt, result *types100.Result) error {
-	var before *attach.Plan
-	if had, ok := s.config.Records.Get(a.att.ContainerID); ok {
-		a.att, before = had, had.Plan
+	had, ok := s.config.Records.Get(a.att.ContainerID)
+	if ok {
+		a.att = had
 	}
 	element, err := elementOf(a.call.Config)
 	if err != nil {
 		return err
 	}
-	a.att.State = record.Attaching
-	a.att.Networks = slices.DeleteFunc(a.att.Networks, func(n record.Network) bool { return n.Interface == a.call.IfName })
-	a.att.Networks = append(a.att.Networks, record.Network{
-		Name: a.call.conf.Name, Interface: a.call.IfName, From: fromBelow, Default: a.call.IfName == "eth0",
-		Delegated: []record.Delegate{{Type: pluginCoordinator, IfName: a.call.IfName, Config: element, Chain: atCoordinator}},
-	})
-	interfaces, err := s.interfacesThere(a, before, result)
+	told, err := json.Marshal(result)
 	if err != nil {
 		return err
 	}
-	if before != nil {
-		if err := s.config.Attacher.Undo(ctx, before, nil); err != nil {
+	a.att.State = record.Attaching
+	a.att.Networks = slices.DeleteFunc(slices.Clone(a.att.Networks), func(n record.Network) bool { return n.Interface == a.call.IfName })
+	a.att.Networks = append(a.att.Networks, record.Network{
+		Name: a.call.conf.Name, Interface: a.call.IfName, From: fromBelow, Default: a.call.IfName == "eth0",
+		Delegated: []record.Delegate{{Type: pluginCoordinator, IfName: a.call.IfName, Config: element, Result: told, Chain: atBelow}},
+	})
+	pod := attach.Pod{ContainerID: a.call.ContainerID, NetNS: s.config.NetNS(a.call.NetNS)}
+	if pod.Interfaces, err = s.interfacesThere(a); err != nil {
+		return err
+	}
+	if pod.NodeAddresses, err = s.nodeAddresses(true); err != nil {
+		return err
+	}
+	if had.Plan != nil { // an agent that takes over must not take it for whole
+		if _, err := s.put(a.att); err != nil {
 			return err
 		}
 	}
-	a.att.Plan = nil
-	pod := attach.Pod{ContainerID: a.call.ContainerID, NetNS: s.config.NetNS(a.call.NetNS), Interfaces: interfaces}
-	if pod.NodeAddresses, err = s.nodeAddresses(true); err != nil {
+	if err := s.reroute(ctx, a, pod, result); err != nil {
+		undo, stop := detached(ctx)
+		defer stop()
+		return failed(err, s.asBefore(undo, a, had))
+	}
+	return nil
+}
+
+// reroute takes away what was routed so far, and plans, records and applies the
+// routes of all interfaces.
+func (s *Server) reroute(ctx context.Context, a *attempt, pod attach.Pod, result *types100.Result) error {
+	if err := s.undo(ctx, a.att); err != nil {
 		return err
 	}
 	plan, err := s.config.Attacher.Plan(ctx, pod)
@@ -98,14 +110,31 @@ func (s *Server) coordinate(ctx context.Context, a *attempt, result *types100.Re
 	if err != nil {
 		return err
 	}
-	if err := s.probeRouted(ctx, a, interfaces, done, result); err != nil {
+	if err := s.probeRouted(ctx, a, pod.Interfaces, done, result); err != nil {
 		return err
 	}
-	a.att.State = record.Attached
 	if err := s.await(ctx, a); err != nil {
 		return err
 	}
+	a.att.State = record.Attached
 	return s.note(a)
+}
+
+// asBefore takes away what a call that failed has done, and routes what was routed
+// before it. If that cannot be, nothing is routed.
+func (s *Server) asBefore(ctx context.Context, a *attempt, had record.Attachment) error {
+	if had.Plan == nil {
+		return s.takeAway(ctx, a.call, a.att, nil)
+	}
+	err := s.undo(ctx, a.att)
+	if err == nil {
+		_, err = s.config.Attacher.Apply(ctx, had.Plan)
+	}
+	if err != nil {
+		return errors.Join(err, s.takeAway(ctx, a.call, a.att, nil))
+	}
+	_, err = s.put(had)
+	return err
 }
 
 // elementOf is what was written of a coordinator: without what its runtime added.
@@ -166,24 +195,6 @@ func (s *Server) probeBelow(ctx context.Context, a *attempt, addresses []netip.P
 	t.Detect.Conflict = fresh && s.config.Cluster.Catalog().Config().DetectConflict
 	a.targets = []probe.Target{t}
 	return s.probe(ctx, a)
-}
-
-// delCoordinator takes a pod's routes away with the first interface that goes: none
-// stays without the others.
-func (s *Server) delCoordinator(ctx context.Context, c call) error {
-	id := coordinatorID(c.ContainerID)
-	unlock, err := s.sandboxes.lock(ctx, id)
-	if err != nil {
-		return coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
-	}
-	defer unlock()
-	att, ok := s.config.Records.Get(id)
-	if !ok {
-		return nil
-	}
-	undo, stop := detached(ctx)
-	defer stop()
-	return s.takeAway(undo, c, att, nil)
 }
 
 // checkCoordinator compares a pod's routes with the kernel.

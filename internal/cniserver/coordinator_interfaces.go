@@ -17,8 +17,9 @@ import (
 )
 
 // interfacesThere are those that the pod has now, the ones with a coordinator so
-// far with its options.
-func (s *Server) interfacesThere(a *attempt, before *attach.Plan, result *types100.Result) ([]attach.Interface, error) {
+// far with its options and the gateways that it was told of. Of the others, and of
+// routes, the kernel knows best.
+func (s *Server) interfacesThere(a *attempt) ([]attach.Interface, error) {
 	names, err := linksIn(a.ns.FD())
 	if err != nil {
 		return nil, err
@@ -37,18 +38,13 @@ func (s *Server) interfacesThere(a *attempt, before *attach.Plan, result *types1
 			continue
 		}
 		i := attach.Interface{Interface: routing.Interface{Name: name, Rail: max(rail, 0), IsDefaultNetwork: rail < 0, Foreign: true}}
-		if i.Coordinator, err = s.optionsOf(a, name); err != nil {
+		if err := s.coordinated(a, &i); err != nil {
 			return nil, coded(cnicall.CodeConfig, err)
 		}
-		if before != nil {
-			for _, p := range before.Interfaces {
-				if p.Name == name {
-					i.Gateways = p.Gateways
-				}
+		if o := i.Coordinator; o != nil && !slices.Contains(names, o.DefaultRouteNIC) {
+			if _, comes := rails[o.DefaultRouteNIC]; comes {
+				o.DefaultRouteNIC = "" // until the call for that one
 			}
-		}
-		if name == a.call.IfName {
-			i.Gateways = gatewaysIn(result)
 		}
 		list = append(list, i)
 	}
@@ -72,22 +68,30 @@ func railsOf(selected []npwg.Selected, names []string) map[string]int {
 	return rails
 }
 
-// optionsOf are what an interface's coordinator says, nil where it has none.
-func (s *Server) optionsOf(a *attempt, name string) (*routing.Options, error) {
+// coordinated fills in what an interface's coordinator says and was told, if it has
+// one.
+func (s *Server) coordinated(a *attempt, i *attach.Interface) error {
 	for _, n := range a.att.Networks {
-		if n.Interface != name || len(n.Delegated) == 0 {
+		if n.Interface != i.Name || len(n.Delegated) == 0 {
 			continue
 		}
 		spec, status, err := s.config.Cluster.Coordinator()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		o, err := routing.Merge(routing.Sources{
 			Cluster: spec, Status: status, Element: n.Delegated[0].Config, DefaultRouteNIC: a.pod.Annotations[v2beta1.AnnotationDefaultRouteNIC],
 		})
-		return &o, err
+		if err != nil {
+			return err
+		}
+		result, err := last(n)
+		if err != nil || result == nil {
+			return err
+		}
+		i.Coordinator, i.Gateways = &o, gatewaysIn(result)
 	}
-	return nil, nil //nolint:nilnil // it has none
+	return nil
 }
 
 // linksIn are the links of a namespace, in their order.

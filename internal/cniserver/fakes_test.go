@@ -27,6 +27,7 @@ type memoryDisk struct {
 	mu    sync.Mutex
 	files map[string][]byte
 	full  error
+	sync  func() error // nil: all is on it
 }
 
 func (d *memoryDisk) Read(name string) ([]byte, error) {
@@ -50,8 +51,18 @@ func (d *memoryDisk) Append(name string, data []byte) error {
 
 func (d *memoryDisk) Sync(string) error {
 	d.mu.Lock()
+	full, sync := d.full, d.sync
+	d.mu.Unlock()
+	if full == nil && sync != nil {
+		return sync()
+	}
+	return full
+}
+
+func (d *memoryDisk) unsynced(sync func() error) {
+	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.full
+	d.sync = sync
 }
 
 func (d *memoryDisk) Truncate(name string, size int64) error {
@@ -80,6 +91,7 @@ func (d *memoryDisk) fill(err error) {
 // fakeCluster is an API server in memory.
 type fakeCluster struct {
 	catalog *policy.Catalog
+	current func() error // nil: as Ready
 	nads    map[string]*cniv1.NetworkAttachmentDefinition
 
 	mu       sync.Mutex
@@ -198,6 +210,13 @@ func (c *fakeCluster) told() []string {
 	return events
 }
 
+func (c *fakeCluster) Current() error {
+	if c.current != nil {
+		return c.current()
+	}
+	return c.Ready()
+}
+
 func (c *fakeCluster) Ready() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -279,6 +298,8 @@ func (f *fakeAddresses) Release(_ context.Context, key holder.Key, sequence uint
 	}
 	return nil
 }
+
+func (f *fakeAddresses) Waiting(holder.Key) error { return nil }
 
 func (f *fakeAddresses) Vouch(key holder.Key) {
 	f.mu.Lock()

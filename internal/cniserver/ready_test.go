@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cniv1 "railhead/api/cni/v1"
@@ -247,5 +248,37 @@ func TestLongReport(t *testing.T) {
 			}
 		}
 		w.ok(s, cnicall.Del)
+	})
+}
+
+// TestRepublishLater has what an earlier run did not send wait until this run was told
+// of pods: of one that the earlier run was not told of either, nothing is known before.
+func TestRepublishLater(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.cluster.patchErr = []error{apierrors.NewServiceUnavailable("away")}
+		w.ok(w.sandbox("box1", "train"), cnicall.Add)
+		<-w.cluster.patched
+		w.stop()
+		away := errors.New("the API server is away")
+		w.cluster.podErr = away
+		asked := 0
+		w.cluster.current = func() error {
+			if asked++; asked < 3 {
+				return away
+			}
+			w.cluster.mu.Lock()
+			defer w.cluster.mu.Unlock()
+			w.cluster.podErr = nil
+			return nil
+		}
+		w.start()
+		if err := w.server.Ready(); err != nil && strings.Contains(err.Error(), "cluster") {
+			t.Errorf("what an earlier run was told is not enough: %v", err)
+		}
+		if key := <-w.cluster.patched; key != "ai/train" {
+			t.Errorf("patched %s", key)
+		}
 	})
 }

@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"railhead/internal/agent/cluster"
 	"railhead/internal/attach/record"
 	"railhead/internal/cnicall"
 	"railhead/internal/kernel/kerneltest"
@@ -201,6 +203,38 @@ func TestGC(t *testing.T) {
 	})
 }
 
+// TestGCNull has a runtime say null for its list: what lives stays, what does not
+// goes, and the cluster's own network is not told that all is gone.
+func TestGCNull(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		one, two := w.sandbox("box1", "train"), w.sandbox("box2", "plain")
+		w.ok(one, cnicall.Add)
+		w.ok(two, cnicall.Add)
+		_ = one.client.Close()
+		_ = one.file.Close()
+		w.rest()
+		w.delegate.asked()
+		for _, field := range []string{"valid-attachments", "attachments"} {
+			r := two.request(cnicall.GC)
+			r.Config = json.RawMessage(strings.Replace(string(r.Config), `"type"`, `"cni.dev/`+field+`":null,"type"`, 1))
+			if answer := w.server.Handle(t.Context(), r); answer.Error != nil {
+				t.Fatal(answer.Error)
+			}
+		}
+		if want, got := []string{"DEL portmap eth0", "DEL calico eth0"}, w.delegate.asked(); !cmp.Equal(want, got) {
+			t.Errorf("plugins of others: %q, want %q", got, want)
+		}
+		if all := w.server.config.Records.All(); len(all) != 1 || all[0].ContainerID != "box2" {
+			t.Errorf("records %+v, want box2's", all)
+		}
+		w.ok(two, cnicall.Check)
+		w.ok(two, cnicall.Del)
+		w.checkNothingLeft()
+	})
+}
+
 // TestUnknownDel is for a sandbox that nobody recorded.
 func TestUnknownDel(t *testing.T) {
 	t.Parallel()
@@ -261,6 +295,63 @@ func TestDelFails(t *testing.T) {
 		}
 		w.checkNothingLeft()
 	})
+}
+
+// TestRepublish has what an earlier run did not send, or sent of another sandbox, sent
+// now, and nothing where the API server has it.
+func TestRepublish(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		one, two := w.sandbox("box1", "train"), w.sandbox("box2", "train")
+		w.ok(one, cnicall.Add)
+		<-w.cluster.patched
+		w.again(func(a record.Attachment) record.Attachment { return a })
+		<-w.cluster.patched
+		w.keepPatch("ai/train")
+		w.ok(one, cnicall.Del)
+		w.cluster.patchErr = []error{apierrors.NewServiceUnavailable("away")}
+		w.ok(two, cnicall.Add)
+		<-w.cluster.patched
+		w.again(func(a record.Attachment) record.Attachment { return a }) // and nobody knows of box2
+		if key := <-w.cluster.patched; key != "ai/train" {
+			t.Errorf("patched %s, want the pod of the new sandbox", key)
+		}
+		w.keepPatch("ai/train")
+		w.stop()
+		pod, err := w.cluster.Pod(t.Context(), "ai", "train", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, att := range w.server.config.Records.All() {
+			if !w.server.isPublished(att, pod) {
+				t.Errorf("annotations %q are not what was sent", pod.Annotations)
+			}
+		}
+		w.start()
+		w.ok(two, cnicall.Del)
+		w.stop()
+		if n := len(w.cluster.patched); n > 0 {
+			t.Errorf("%d patches of a pod that has its status", n)
+		}
+	})
+}
+
+// keepPatch has a pod say what it was last told, as much of it as is known here.
+func (w *world) keepPatch(key string) {
+	w.t.Helper()
+	w.cluster.mu.Lock()
+	defer w.cluster.mu.Unlock()
+	list := w.cluster.patches[key]
+	var said metav1.PartialObjectMetadata
+	if err := json.Unmarshal([]byte(list[len(list)-1]), &said); err != nil {
+		w.t.Fatal(err)
+	}
+	pod := w.cluster.pods[key].DeepCopy()
+	for name, text := range said.Annotations {
+		pod.Annotations[name] = cluster.Digest(text)
+	}
+	w.cluster.pods[key] = pod
 }
 
 // TestCheck finds what somebody changed.

@@ -2,6 +2,7 @@ package cniserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -10,7 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"railhead/internal/agent/cluster"
 	"railhead/internal/attach"
 	"railhead/internal/attach/record"
 	"railhead/internal/ipam/journal"
@@ -216,11 +219,12 @@ func (s *Server) compare(ctx context.Context, att record.Attachment) {
 	}
 }
 
-// republish sends what an earlier run did not: status of pods that have none.
+// republish sends what an earlier run did not: status of pods that have none, or
+// that of a sandbox from before this one.
 func (s *Server) republish(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	for s.config.Cluster.Ready() != nil {
+	for s.config.Cluster.Current() != nil { // of pods that are not told of, it would be forgotten
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -235,8 +239,26 @@ func (s *Server) republish(ctx context.Context) {
 		if err != nil {
 			continue // it is gone, or its DEL comes
 		}
-		if _, told := pod.Annotations[AnnotationAttachment]; !told && hasOwn(pod) && string(pod.UID) == att.PodUID {
+		if hasOwn(pod) && string(pod.UID) == att.PodUID && !s.isPublished(att, pod) {
 			s.publish(att)
 		}
 	}
+}
+
+// isPublished says whether a pod's annotations are what we would write.
+func (s *Server) isPublished(att record.Attachment, pod *metav1.PartialObjectMetadata) bool {
+	var want metav1.PartialObjectMetadata
+	body, err := s.statusPatch(att)
+	if err == nil {
+		err = json.Unmarshal(body, &want)
+	}
+	if err != nil {
+		return false // the publisher says what is wrong with it
+	}
+	for key, text := range want.Annotations {
+		if pod.Annotations[key] != cluster.Digest(text) {
+			return false
+		}
+	}
+	return true
 }

@@ -5,7 +5,7 @@
 // Calls come in two kinds. By our own network (railhead-cni) the whole pod is
 // served at once, the cluster's own network included. Below another runtime of
 // networks, such as Multus, calls are of one plugin for one interface
-// (spiderpool, coordinator); what they need of one another is kept here.
+// (spiderpool, coordinator, ifacer); what they need of one another is kept here.
 //
 // DEL needs the records of this node and its kernel, and nobody else.
 package cniserver
@@ -38,6 +38,7 @@ import (
 // Addresses gives pods their addresses. It is address.Service.
 type Addresses interface {
 	Assign(ctx context.Context, request holder.Request) (holder.Assignment, error)
+	Waiting(key holder.Key) error // what a pod waits for in Assign, nil if it does not
 	Release(ctx context.Context, key holder.Key, sequence uint64, quarantine map[netip.Addr]string) error
 	Vouch(key holder.Key)
 	Ready() error
@@ -47,6 +48,13 @@ type Addresses interface {
 type Cluster interface {
 	Pods
 	Networks
+	Knowledge
+}
+
+// Knowledge says how much is known.
+type Knowledge interface {
+	Ready() error   // what is not known at all; nil if all is
+	Current() error // why what is known may be older than this run; nil if it is not
 }
 
 // Pods knows the pods of this node, and tells of them.
@@ -60,7 +68,6 @@ type Pods interface {
 
 // Networks knows what networks and the node are.
 type Networks interface {
-	Ready() error
 	Catalog() *policy.Catalog
 	NAD(namespace, name string) (*cniv1.NetworkAttachmentDefinition, error)
 	Coordinator() (v2beta1.CoordinatorSpec, v2beta1.CoordinatorStatus, error)
@@ -190,11 +197,16 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// attachments is how many there are.
+// attachments is how many sandboxes there are: below another runtime of networks
+// one may have several records.
 func (s *Server) attachments() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return float64(len(s.pods))
+	sandboxes := map[string]bool{}
+	for id := range s.pods {
+		sandboxes[sandboxOf(id)] = true
+	}
+	return float64(len(sandboxes))
 }
 
 // Collectors are the metrics of the server, for a registry.

@@ -105,7 +105,7 @@ func (s *Server) delForeign(ctx context.Context, c call, att *record.Attachment,
 			errs = append(errs, err)
 		}
 		for d, one := range slices.Backward(n.Delegated) {
-			if one.Chain == atCoordinator || behind != (ours && one.Chain != atIPAM) {
+			if one.Chain == atBelow || behind != (ours && one.Chain != atIPAM) {
 				continue
 			}
 			if err := s.delOne(ctx, c, one, result); err != nil {

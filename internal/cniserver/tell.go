@@ -3,29 +3,40 @@ package cniserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"railhead/internal/attach/record"
+	"railhead/internal/ipam/holder"
 	"railhead/internal/npwg"
+	"railhead/internal/policy/annotation"
 )
 
 // Reasons of Events.
 const (
 	ReasonFailed   = "RailheadAttachFailed"
+	ReasonWaiting  = "RailheadAttachWaiting"
+	ReasonWarning  = "RailheadAttachWarning"
 	ReasonConflict = "RailheadAddressConflict"
 )
+
+// waitingAfter is how long a pod waits before it is told what for: whoever looks
+// at it sees "ContainerCreating" else.
+const waitingAfter = 5 * time.Second
 
 // eventMost is how long an Event may take.
 const eventMost = 10 * time.Second
 
-// tell says why a pod was not attached: to the log, and to the pod by one Event
-// of the same text. What a DEL ended is nobody's failure.
+// tell says why a pod was not attached: to the log, and to the pod by one Event,
+// which also names annotations that are misspelt: these may be why. What a DEL ended
+// is nobody's failure.
 func (s *Server) tell(ctx context.Context, a *attempt, err error) {
 	if errors.Is(err, errInterrupted) {
 		s.log.Info("attaching a pod was ended by DEL", "pod", a.podName(), "sandbox", a.call.ContainerID)
@@ -33,8 +44,25 @@ func (s *Server) tell(ctx context.Context, a *attempt, err error) {
 	}
 	s.log.Warn("a pod was not attached", "pod", a.podName(), "sandbox", a.call.ContainerID, "error", err)
 	if a.pod != nil {
-		s.event(ctx, a.pod, ReasonFailed, err.Error())
+		s.event(ctx, a.pod, ReasonFailed, strings.Join(append([]string{err.Error()}, annotation.UnknownOfPod(a.pod.Annotations)...), "; "))
 	}
+}
+
+// warn says what of a pod's wishes came to nothing.
+func (s *Server) warn(ctx context.Context, a *attempt) {
+	if len(a.given.warnings) > 0 {
+		s.event(ctx, a.pod, ReasonWarning, "attached, but "+strings.Join(a.given.warnings, "; "))
+	}
+}
+
+// tellWaiting says what a pod waits for that has no addresses yet.
+func (s *Server) tellWaiting(ctx context.Context, pod *metav1.PartialObjectMetadata, key holder.Key) {
+	why := s.config.Addresses.Waiting(key)
+	if why == nil || ctx.Err() != nil {
+		return // it waits no more
+	}
+	s.log.Info("a pod waits for addresses", "pod", pod.Namespace+"/"+pod.Name, "sandbox", key.Sandbox, "for", why)
+	s.event(ctx, pod, ReasonWaiting, fmt.Sprintf("waits for addresses for %s so far: %s", waitingAfter, why))
 }
 
 // eventAgain is how long nobody is told the same of a pod again: the kubelet tries
@@ -85,6 +113,7 @@ func (s *Server) attached(ctx context.Context, a *attempt) {
 	if a.vouches() {
 		s.config.Addresses.Vouch(a.key())
 	}
+	s.warn(ctx, a)
 	s.claim(a.att)
 	if hasOwn(a.pod) {
 		s.publish(a.att) // of all others the API server knows as much

@@ -38,11 +38,14 @@ func (s *Server) del(ctx context.Context, c call) error {
 // delBelow takes away what a sandbox has from when another runtime of networks
 // was in front, which is there no more.
 func (s *Server) delBelow(ctx context.Context, c call) error {
-	var errs []error
-	for _, id := range []string{coordinatorID(c.ContainerID), c.ContainerID} {
-		if att, ok := s.config.Records.Get(id); ok {
-			errs = append(errs, s.takeAway(ctx, c, att, nil))
+	errs := []error{s.delRecord(ctx, c, coordinatorID(c.ContainerID))}
+	for _, att := range s.config.Records.All() {
+		if sandboxOf(att.ContainerID) == c.ContainerID && pluginOf(att) == pluginIfacer {
+			errs = append(errs, s.delRecord(ctx, c, att.ContainerID))
 		}
+	}
+	if att, ok := s.config.Records.Get(c.ContainerID); ok {
+		errs = append(errs, s.takeAway(ctx, c, att, nil))
 	}
 	return errors.Join(errs...)
 }
@@ -150,7 +153,7 @@ func (s *Server) collect(ctx context.Context, c call) error {
 	var errs []error
 	began := s.config.Now()
 	for _, att := range s.config.Records.All() {
-		if keep[sandboxOf(att)] || isBelow(att) && s.lives(att) || att.At.After(began) {
+		if keep[sandboxOf(att.ContainerID)] || s.isKept(att, valid) || isBelow(att) && s.lives(att) || att.At.After(began) {
 			continue // another runtime of networks may have it
 		}
 		unlock, free := s.sandboxes.tryLock(att.ContainerID)
@@ -166,7 +169,10 @@ func (s *Server) collect(ctx context.Context, c call) error {
 		stop()
 		unlock()
 	}
-	return errors.Join(append(errs, s.collectForeign(ctx, c, valid))...)
+	if valid != nil { // else the cluster's own network would take for gone whatever lives
+		errs = append(errs, s.collectForeign(ctx, c, valid))
+	}
+	return errors.Join(errs...)
 }
 
 // collectForeign passes GC on to the cluster's own network.

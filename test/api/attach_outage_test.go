@@ -2,12 +2,16 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/containernetworking/cni/pkg/types"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // attachedPod is a pod of the outage with what it was told.
@@ -18,17 +22,20 @@ type attachedPod struct {
 }
 
 // TestAttachOutage stops etcd and the API server, and kills the agent meanwhile.
-// Pods end all the same, pods that the agent knows are attached, and what is
-// attached stays so. When the server is there again, it is told all that.
+// Pods end all the same, pods that the agent knows are attached, be it from the life
+// before, and what is attached stays so. When the server is there again, it is told
+// all that.
 func TestAttachOutage(t *testing.T) {
 	inAttachNode(t, 40, func(n *attachNode) {
 		n.start(t)
 		r := n.runtime(t, n.awaitNetwork(t, "1.1.0"))
 		n.warm(t)
 		before := n.state(t)
-		known, unknown := n.createPod(t, "known"), n.railsPod("unknown")
+		known, waiting, unknown := n.createPod(t, "known"), n.createPod(t, "waiting"), n.railsPod("unknown")
 		first, second, third := n.attach(t, r, "first"), n.attach(t, r, "second"), n.attach(t, r, "third")
 		n.awaitGrants(t, &Agent{Node: n.name}, attachRails*(3+4)) // with the reserve
+
+		n.awaitKept(t, waiting)
 
 		n.CrashServer(t)
 		n.ends(t, r, first)
@@ -42,22 +49,39 @@ func TestAttachOutage(t *testing.T) {
 		n.again(t, r, late)
 		n.ends(t, r, third)
 		n.cannot(t, r, n.mustSandbox(t, unknown, 0))
+		anew := n.attached(t, r, n.mustSandbox(t, waiting, 0))
+
+		if life, _ = n.current(); !strings.Contains(life.log.String(), "they are as they were") {
+			t.Error("the agent does not say that what it knows is old")
+		}
 
 		n.StartServer(t)
-		n.caughtUp(t, late, second)
+		n.caughtUp(t, late, second, anew)
 		if err := n.Create(t.Context(), unknown); err != nil {
 			t.Fatal(err)
 		}
 		last := n.attached(t, r, n.mustSandbox(t, unknown, 1))
-		n.caughtUp(t, late, second, last)
-		for _, p := range []*attachedPod{late, second, last} {
+		n.caughtUp(t, late, second, anew, last)
+		for _, p := range []*attachedPod{late, second, anew, last} {
 			n.ends(t, r, p)
 		}
-		for _, p := range []*attachedPod{first, second, third, late, last} {
+		for _, p := range []*attachedPod{first, second, third, late, anew, last} {
 			n.deletePod(t, p.pod)
 		}
 		n.same(t, before)
 		n.caughtUp(t)
+	})
+}
+
+// awaitKept waits until the agent's disk has a pod.
+func (n *attachNode) awaitKept(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	Eventually(t, func() string {
+		kept, err := os.ReadFile(filepath.Join(n.attachments(), "cluster.jsonl"))
+		if err != nil || !strings.Contains(string(kept), string(pod.UID)) {
+			return fmt.Sprintf("pod %s on the node's disk, %v", pod.Name, err)
+		}
+		return ""
 	})
 }
 

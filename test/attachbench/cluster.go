@@ -115,6 +115,7 @@ func (c *cluster) Event(_ context.Context, pod *metav1.PartialObjectMetadata, _,
 }
 
 func (c *cluster) Ready() error             { return nil }
+func (c *cluster) Current() error           { return nil }
 func (c *cluster) Catalog() *policy.Catalog { return c.catalog }
 
 func (c *cluster) NAD(namespace, name string) (*cniv1.NetworkAttachmentDefinition, error) {

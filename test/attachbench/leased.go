@@ -66,6 +66,8 @@ func (l leased) Release(_ context.Context, key holder.Key, sequence uint64, quar
 	return err
 }
 
+func (l leased) Waiting(holder.Key) error { return nil } // it never does
+
 func (l leased) Vouch(key holder.Key) { l.holder.Vouch(key) }
 
 func (l leased) Ready() error { return l.holder.Ready() }

@@ -64,8 +64,9 @@ type Service struct {
 	ended  chan struct{}  // closed once Run ends
 
 	mu      sync.Mutex
-	opening error // why holder is not set yet
-	looking error // why it is not known which addresses are in use
+	opening error                       // why holder is not set yet
+	looking error                       // why it is not known which addresses are in use
+	waiting map[holder.Key]func() error // what those pods wait for that are being given addresses
 
 	using sync.RWMutex // held for reading while the journal is used
 }
@@ -97,6 +98,7 @@ func New(config Config) (*Service, error) {
 		link: newLink(config.Logger), syncer: newSyncer(),
 		publish: newPublisher(c, config.Pods, config.Logger, m, ended),
 		opened:  make(chan struct{}), ended: ended,
+		waiting: map[holder.Key]func() error{},
 	}, nil
 }
 

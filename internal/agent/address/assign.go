@@ -37,6 +37,8 @@ func (s *Service) Assign(ctx context.Context, request holder.Request) (holder.As
 	ctx, cancel := context.WithTimeout(ctx, waitMost)
 	defer cancel()
 	began := time.Now()
+	s.waits(request.Key, s.Ready)
+	defer s.waitsNoMore(request.Key)
 	a, waited, err := s.assign(ctx, request)
 	if err == nil {
 		s.syncer.soon()
@@ -58,6 +60,9 @@ func (s *Service) tell(ctx context.Context, a holder.Assignment, isMoving bool) 
 	if a.Identity == "" || isMoving {
 		return s.publish.assigned(a)
 	}
+	s.waits(a.Key, func() error {
+		return s.hindered(fmt.Errorf("it has %s, which its SpiderEndpoint %s has to say first", addressesOf(&a), endpointName(&a)))
+	})
 	if err := s.publish.assignedNow(ctx, a); err != nil {
 		return fmt.Errorf("it keeps %s: %w", addressesOf(&a), err)
 	}
@@ -84,6 +89,8 @@ func (s *Service) assign(ctx context.Context, request holder.Request) (a holder.
 			return a, waited, err
 		}
 		waited = true
+		why := err
+		s.waits(request.Key, func() error { return s.asked(why) })
 		s.syncer.now()
 		select {
 		case <-changed:
@@ -108,6 +115,9 @@ func (s *Service) homed(ctx context.Context, request holder.Request) holder.Requ
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	name := endpointName(&holder.Assignment{Pod: request.Pod, Identity: request.Identity})
+	s.waits(request.Key, func() error {
+		return s.hindered(fmt.Errorf("SpiderEndpoint %s has to say first which addresses it keeps", name))
+	})
 	e, err := s.client.endpoint(ctx, name.Namespace, name.Name)
 	if err != nil {
 		if !apierrors.IsNotFound(err) {
@@ -151,6 +161,19 @@ func (s *Service) because(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("%w; nobody waits for them any more: %w", err, context.Cause(ctx))
 	}
+	return s.hindered(err)
+}
+
+// asked adds to what a pod waits for what is done about it.
+func (s *Service) asked(err error) error {
+	if s.blocked() != nil || errors.Is(err, holder.ErrNotReady) {
+		return s.hindered(err)
+	}
+	return fmt.Errorf("%w; the node has asked the controller for more", err)
+}
+
+// hindered adds to what a pod waits for what is in the way of that, if anything is.
+func (s *Service) hindered(err error) error {
 	if blocked := s.blocked(); blocked != nil {
 		return fmt.Errorf("%w; the controller cannot be asked: %w", err, blocked)
 	}

@@ -122,7 +122,11 @@ func (s *syncer) told(err error, log *slog.Logger) {
 		return
 	}
 	s.failed.Store(&err)
-	if before == nil || apierrors.ReasonForError(*before) != apierrors.ReasonForError(err) {
+	switch {
+	case before != nil && apierrors.ReasonForError(*before) == apierrors.ReasonForError(err):
+	case apierrors.IsConflict(err): // as happens wherever two write
+		log.Info("somebody else wrote the node's lease of addresses first: it is read and written again", "error", err)
+	default:
 		log.Warn("the node's lease of addresses cannot be written: the node gets no more and gives none back", "error", err)
 	}
 }

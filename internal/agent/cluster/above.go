@@ -34,6 +34,13 @@ func (a *above) set(uid types.UID, applications []policy.Application) {
 	a.known[uid] = applications
 }
 
+// all is what is known.
+func (a *above) all() map[types.UID][]policy.Application {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return maps.Clone(a.known)
+}
+
 // retain forgets what is above controllers that no pod has.
 func (a *above) retain(used map[types.UID]bool) {
 	a.mu.Lock()
@@ -99,6 +106,7 @@ func (c *Cache) Above(ctx context.Context, pod *metav1.PartialObjectMetadata) ([
 	}
 	applications := applicationsOf(found)
 	c.above.set(owner.UID, applications)
+	c.disk.note()
 	return applications, nil
 }
 

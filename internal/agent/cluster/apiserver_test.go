@@ -60,6 +60,7 @@ type watcher struct {
 	first  []any // that there was
 	events chan any
 	gone   chan struct{}
+	ended  chan struct{} // closed once nobody is told any more
 }
 
 func newAPIServer() *apiServer {
@@ -133,7 +134,10 @@ func (a *apiServer) delete(collection, key string) {
 func (a *apiServer) tell(kind, collection string, o content) {
 	for w := range a.watchers {
 		if collectionOf(w.path) == collection && selects(w.r, collection, o) {
-			w.events <- content{"type": kind, "object": partial(w.r, o, "PartialObjectMetadata")}
+			select {
+			case w.events <- content{"type": kind, "object": partial(w.r, o, "PartialObjectMetadata")}:
+			case <-w.ended:
+			}
 		}
 	}
 }
@@ -271,7 +275,7 @@ func (a *apiServer) list(r *http.Request) *http.Response {
 
 // watch tells of what there is, if that is asked for, and of what changes.
 func (a *apiServer) watch(r *http.Request, isWhole bool) *http.Response {
-	w := &watcher{path: r.URL.Path, r: r, events: make(chan any, 64), gone: make(chan struct{})}
+	w := &watcher{path: r.URL.Path, r: r, events: make(chan any, 64), gone: make(chan struct{}), ended: make(chan struct{})}
 	kind := kindOf(collectionOf(r.URL.Path))
 	if isWhole {
 		for _, o := range a.selected(r) {
@@ -298,6 +302,7 @@ func (a *apiServer) watch(r *http.Request, isWhole bool) *http.Response {
 }
 
 func (w *watcher) stream(pipe *io.PipeWriter) {
+	defer close(w.ended)
 	defer func() { _ = pipe.Close() }()
 	seconds, _ := strconv.Atoi(w.r.URL.Query().Get("timeoutSeconds"))
 	timeout := time.After(time.Duration(seconds) * time.Second)

@@ -5,6 +5,9 @@
 // usable, and a pod that is known costs no request. Namespaces, and what is above
 // a pod's controller, are read when a pod of theirs comes to the node, which is
 // before it is attached; see [Cache.Namespace].
+//
+// It is kept on the node's disk, too. Where the API server is away when the agent
+// starts, that is what is known until it is back: as if the agent had run on.
 package cluster
 
 import (
@@ -32,6 +35,7 @@ type Config struct {
 	Node       string       // name of the node's Node object
 	Namespace  string       // of Railhead, which has the ConfigMap with settings; default: railhead-system
 	ConfigMaps []string     // its names, of which the first that there is counts; default: spiderpool-conf, spiderpool-config
+	Dir        string       // on the node's disk, where what is known is kept for the next run; empty: it is not
 	Log        *slog.Logger // nil: nothing is logged
 }
 
@@ -57,6 +61,7 @@ type Cache struct {
 	namespaces                      namespaces
 	above                           above
 
+	disk  disk
 	queue workqueue.TypedRateLimitingInterface[errand]
 }
 
@@ -84,6 +89,7 @@ func New(config Config) (*Cache, error) {
 	c := &Cache{
 		node: config.Node, log: config.Log, client: clients, catalog: policy.NewCatalog(),
 		links:      &links{log: config.Log},
+		disk:       newDisk(config.Dir),
 		pools:      &pools{seen: map[string]seen{}},
 		owned:      owned{by: map[string]string{}, count: map[string]int{}},
 		namespaces: namespaces{known: map[string]namespace{}},
@@ -106,20 +112,30 @@ func (c *Cache) Run(ctx context.Context) error {
 		wg.Go(func() { k.follow(quiet) })
 	}
 	wg.Go(func() { c.runErrands(ctx) })
+	c.keep(ctx)
 	<-ctx.Done()
 	c.queue.ShutDown()
 	wg.Wait()
+	c.keepLast()
 	return ctx.Err()
 }
 
 // Ready returns what was never read, and why: a definition that is not installed,
 // a right that is not given, an API server that does not answer; nil where all
-// was. The others are usable all the same, and stay so when the API server goes.
-func (c *Cache) Ready() error {
+// was, be it by an earlier run. The others are usable all the same, and stay so
+// when the API server goes.
+func (c *Cache) Ready() error { return c.each((*kind).whyNotRead) }
+
+// Current returns what was not read in this run, and why; nil where all was. What
+// is known of it is as an earlier run was told.
+func (c *Cache) Current() error { return c.each((*kind).whyNotCurrent) }
+
+// each returns what is missing of any kind.
+func (c *Cache) each(why func(*kind) error) error {
 	var missing []string
 	for _, k := range c.kinds {
-		if why := k.whyNotRead(); why != nil {
-			missing = append(missing, why.Error())
+		if err := why(k); err != nil {
+			missing = append(missing, err.Error())
 		}
 	}
 	if missing == nil {

@@ -29,9 +29,14 @@ func logger(t *testing.T) *slog.Logger {
 // started has ended when it returns.
 func running(t *testing.T, a *apiServer, test func(c *Cache)) {
 	t.Helper()
+	runningWith(t, Config{API: a.config(), Node: "n1", Log: logger(t)}, test)
+}
+
+func runningWith(t *testing.T, config Config, test func(c *Cache)) {
+	t.Helper()
 	_ = t.Context().Done() // is made when it is first asked for: not in the bubble
 	synctest.Test(t, func(t *testing.T) {
-		c, err := New(Config{API: a.config(), Node: "n1", Log: logger(t)})
+		c, err := New(config)
 		if err != nil {
 			t.Fatal(err)
 		}

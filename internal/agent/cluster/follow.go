@@ -55,6 +55,14 @@ func (k *kind) whyNotRead() error {
 	if k.store.read() {
 		return nil
 	}
+	return k.whyNotCurrent()
+}
+
+// whyNotCurrent says why a kind was not read in this run; nil if it was.
+func (k *kind) whyNotCurrent() error {
+	if k.store.current() {
+		return nil
+	}
 	err := k.link.failure()
 	switch {
 	case err == nil:

@@ -18,6 +18,10 @@ type kind struct {
 	sample runtime.Object // of the type that comes
 	store  *mirror
 	link   *link
+
+	// again makes an object that the store does not keep, of what others do; nil
+	// where they have none.
+	again func(name string) metav1.Object
 }
 
 func poolResource() schema.GroupVersionResource {
@@ -35,8 +39,8 @@ func (c *Cache) newKinds(configMaps []string) []*kind {
 	c.nodes = newMirror(trimNode, nil, nil)
 	c.coordinators = newMirror(trimCoordinator, c.pass, c.passGone(&v2beta1.SpiderCoordinator{}))
 	pools := newMirror(trimPool, c.passPool, c.passPoolGone)
+	pools.keep = false // the Catalog does
 	reserved := newMirror(trimMeta, c.pass, c.passGone(&v2beta1.SpiderReservedIP{}))
-	pools.keep, reserved.keep = false, false // the Catalog does
 	c.pools.whole, c.pools.metadata = of(c.client.spider, poolResource().Resource, "", all), metadataOf(c.client.reader.Resource(poolResource()), all)
 	c.pools.get = c.client.getPool
 	list := []*kind{
@@ -44,7 +48,7 @@ func (c *Cache) newKinds(configMaps []string) []*kind {
 		{title: "Node " + c.node, asked: of(c.client.core, "nodes", "", own("metadata.name")), sample: &node{}, store: c.nodes},
 		{title: "NetworkAttachmentDefinitions", asked: of(c.client.networks, "network-attachment-definitions", "", all), sample: &cniv1.NetworkAttachmentDefinition{}, store: c.nads},
 		{title: "SpiderCoordinators", asked: of(c.client.spider, "spidercoordinators", "", all), sample: &v2beta1.SpiderCoordinator{}, store: c.coordinators},
-		{title: "SpiderIPPools", asked: questions{c.pools.whole.list, c.pools.watch}, sample: &v2beta1.SpiderIPPool{}, store: pools},
+		{title: "SpiderIPPools", asked: questions{c.pools.whole.list, c.pools.watch}, sample: &v2beta1.SpiderIPPool{}, store: pools, again: c.poolAgain},
 		{title: "SpiderReservedIPs", asked: of(c.client.spider, "spiderreservedips", "", all), sample: &v2beta1.SpiderReservedIP{}, store: reserved},
 	}
 	for _, name := range configMaps {
@@ -56,6 +60,7 @@ func (c *Cache) newKinds(configMaps []string) []*kind {
 	}
 	for _, k := range list {
 		k.link = &link{of: k.title, all: c.links}
+		k.store.news = c.disk.note
 	}
 	return list
 }

@@ -3,14 +3,16 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 )
 
-// TestMemory wants a node to keep little of a large cluster. The whole agent has 40
-// MiB; of 5,000 pools, the Catalog keeps most.
+// TestMemory wants a node to keep little of a large cluster, told by the API server
+// or by its disk. The whole agent has 40 MiB; of 5,000 pools, the Catalog keeps most.
 //
 //nolint:paralleltest // other tests would count
 func TestMemory(t *testing.T) {
@@ -22,8 +24,11 @@ func TestMemory(t *testing.T) {
 		"and 5,000 pools, which is the worst": {5000, 13 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if kept := keptOf(t, test.pools); kept > test.most {
-				t.Errorf("%d bytes are kept, want at most %d", kept, test.most)
+			dir := t.TempDir()
+			for _, a := range []*apiServer{large(test.pools), away()} {
+				if kept := keptOf(t, a, dir, test.pools); kept > test.most {
+					t.Errorf("%d bytes are kept, want at most %d", kept, test.most)
+				}
 			}
 		})
 	}
@@ -73,21 +78,25 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// keptOf is how many bytes a Cache keeps of large.
-func keptOf(t *testing.T, pools int) int {
+// keptOf is how many bytes a Cache keeps of large, as an API server tells it, or as
+// one before it kept it in a directory.
+func keptOf(t *testing.T, a *apiServer, dir string, pools int) int {
 	t.Helper()
-	a := large(pools)
 	before := heap()
-	c, err := New(Config{API: a.config(), Node: "n1"})
+	c, err := New(Config{API: a.config(), Node: "n1", Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- c.Run(ctx) }()
-	for end := time.Now().Add(time.Minute); c.Ready() != nil; time.Sleep(time.Millisecond) {
+	isKept := func() bool {
+		_, err := os.Stat(filepath.Join(dir, diskFile))
+		return err == nil
+	}
+	for end := time.Now().Add(time.Minute); c.Ready() != nil || !isKept(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal(c.Ready())
+			t.Fatal(c.Ready(), isKept())
 		}
 	}
 	if n := len(c.Catalog().Pools()); n != pools+1 { // which selection asks for, and the Catalog keeps

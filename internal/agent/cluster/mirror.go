@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -18,10 +19,14 @@ type mirror struct {
 	put  func(before, now metav1.Object)           // hears what came or changed; before is nil where it is new, or not kept
 	drop func(types.NamespacedName, metav1.Object) // hears what is gone; the object is nil where it is not kept
 	keep bool                                      // false: others do
+	news func()                                    // hears that something is other than what the disk was given; nil: nobody keeps it there
 
-	mu      sync.RWMutex
-	objects map[types.NamespacedName]metav1.Object
-	isRead  bool
+	filling sync.Mutex // held while it is given all that there is or was
+
+	mu         sync.RWMutex
+	objects    map[types.NamespacedName]metav1.Object
+	isRead     bool // of the API server
+	isRecalled bool // of the disk
 }
 
 // Add takes an object that came.
@@ -42,6 +47,8 @@ func (m *mirror) Delete(object any) error {
 
 // Replace takes all that there is.
 func (m *mirror) Replace(list []any, _ string) error {
+	m.filling.Lock()
+	defer m.filling.Unlock()
 	there := map[types.NamespacedName]bool{}
 	for i, object := range list {
 		o, err := objectOf(object)
@@ -63,9 +70,28 @@ func (m *mirror) Replace(list []any, _ string) error {
 		}
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.isRead = true
+	m.mu.Unlock()
+	m.tell()
 	return nil
+}
+
+// recall takes an object that there was before this run, unless what there is has
+// been read.
+func (m *mirror) recall(o metav1.Object) {
+	m.filling.Lock()
+	defer m.filling.Unlock()
+	if !m.current() {
+		m.trim(o)
+		m.take(o)
+	}
+}
+
+// recalled takes it that those were all.
+func (m *mirror) recalled() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.isRecalled = !m.isRead
 }
 
 // Resync has nothing to do.
@@ -87,6 +113,16 @@ func (m *mirror) set(object any) error {
 		return err
 	}
 	m.trim(o)
+	isNews := !isSame(m.get(o.GetNamespace(), o.GetName()), o)
+	m.take(o)
+	if isNews {
+		m.tell()
+	}
+	return nil
+}
+
+// take takes a trimmed object.
+func (m *mirror) take(o metav1.Object) {
 	key := keyOf(o)
 	m.mu.Lock()
 	before := m.objects[key]
@@ -97,7 +133,25 @@ func (m *mirror) set(object any) error {
 	if m.put != nil {
 		m.put(before, o)
 	}
-	return nil
+}
+
+// isSame tells whether nothing but the version of an object is another: that of a
+// pod is with each change of its status. Nobody else may have the new one yet.
+func isSame(before, now metav1.Object) bool {
+	if before == nil {
+		return false
+	}
+	version := now.GetResourceVersion()
+	now.SetResourceVersion(before.GetResourceVersion())
+	defer now.SetResourceVersion(version)
+	return reflect.DeepEqual(before, now)
+}
+
+// tell says that there is news.
+func (m *mirror) tell() {
+	if m.news != nil {
+		m.news()
+	}
 }
 
 func (m *mirror) forget(key types.NamespacedName) {
@@ -105,9 +159,13 @@ func (m *mirror) forget(key types.NamespacedName) {
 	before, ok := m.objects[key]
 	delete(m.objects, key)
 	m.mu.Unlock()
-	if ok && m.drop != nil {
+	if !ok {
+		return
+	}
+	if m.drop != nil {
 		m.drop(key, before)
 	}
+	m.tell()
 }
 
 // get returns an object, nil where it is not there.
@@ -133,8 +191,16 @@ func (m *mirror) names() []types.NamespacedName {
 	return slices.Collect(maps.Keys(m.objects))
 }
 
-// read tells whether all was read that there was when it began.
+// read tells whether all was read that there was when it began, or when an earlier
+// run was last told.
 func (m *mirror) read() bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.isRead || m.isRecalled
+}
+
+// current tells whether all was read in this run.
+func (m *mirror) current() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.isRead

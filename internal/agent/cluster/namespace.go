@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,10 +42,30 @@ func (n *namespaces) get(name string) (namespace, bool) {
 	return known, ok
 }
 
-func (n *namespaces) set(name string, now namespace) {
+// set takes a namespace, and tells whether it is other than it was.
+func (n *namespaces) set(name string, now namespace) (isNews bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	before, ok := n.known[name]
 	n.known[name] = now
+	return !ok || !isSame(before.meta, now.meta)
+}
+
+// recall takes a namespace as an earlier run read it, unless it is known better.
+func (n *namespaces) recall(meta *metav1.ObjectMeta) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, ok := n.known[meta.Name]; !ok {
+		meta.Labels, meta.Annotations = known(meta.Labels), known(meta.Annotations)
+		n.known[meta.Name] = namespace{meta: meta}
+	}
+}
+
+// all are those that are known.
+func (n *namespaces) all() []namespace {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return slices.Collect(maps.Values(n.known))
 }
 
 func (n *namespaces) forget(name string) {
@@ -94,7 +115,9 @@ func (c *Cache) readNamespace(ctx context.Context, name string, fresh time.Durat
 		Labels: known(found.Labels), Annotations: known(found.Annotations),
 	}
 	delete(kept.Annotations, lastApplied)
-	c.namespaces.set(name, namespace{meta: kept, at: at})
+	if c.namespaces.set(name, namespace{meta: kept, at: at}) {
+		c.disk.note()
+	}
 	return kept, nil
 }
 

@@ -2,7 +2,10 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,30 +32,45 @@ func trimPod(o metav1.Object) {
 		kept.OwnerReferences = []metav1.OwnerReference{*controller}
 	}
 	for _, key := range written() {
-		if _, ok := kept.Annotations[key]; ok {
-			kept.Annotations[key] = ""
+		if text, ok := kept.Annotations[key]; ok {
+			kept.Annotations[key] = Digest(text)
 		}
 	}
 	pod.ObjectMeta = kept
 }
 
 // written are annotations that the agent itself writes, and which are several times
-// as much as all others. That they are there is worth knowing.
+// as much as all others. Whether they are what it would write is worth knowing.
 func written() []string {
 	return []string{"k8s.v1.cni.cncf.io/network-status", "railhead.io/attachment"}
 }
 
+// digested begins a digest.
+const digested = "sha256:"
+
+// Digest is what is kept of an annotation that the agent itself writes. That of a
+// digest is the same: a pod may be trimmed twice, and once more when it comes from
+// the disk.
+func Digest(text string) string {
+	if strings.HasPrefix(text, digested) {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return digested + hex.EncodeToString(sum[:8])
+}
+
 // Pod returns the metadata of a pod: of memory where it is there with this UID,
 // else from the API server, once. A static pod's UID is the one that the kubelet
-// has for it; an empty one means any. Labels, annotations, the controller and when
-// it is to end are there, and nothing else beside its names; the annotations of
-// what was attached, k8s.v1.cni.cncf.io/network-status and railhead.io/attachment,
-// are there without their values.
+// has for it; an empty one means any, of which what an earlier run was told proves
+// nothing: there may be another of the name by now. Labels, annotations, the
+// controller and when it is to end are there, and nothing else beside its names; the
+// annotations of what was attached, k8s.v1.cni.cncf.io/network-status and railhead.io/attachment,
+// are there by their [Digest] alone.
 //
 // Where there is no such pod, or another by its name, the error says so and is
 // apierrors.IsNotFound.
 func (c *Cache) Pod(ctx context.Context, namespace, name, uid string) (*metav1.PartialObjectMetadata, error) {
-	if pod, ok := c.pods.get(namespace, name).(*metav1.PartialObjectMetadata); ok && isPod(pod, uid) {
+	if pod, ok := c.pods.get(namespace, name).(*metav1.PartialObjectMetadata); ok && isPod(pod, uid) && (uid != "" || c.pods.current()) {
 		return pod, nil
 	}
 	pod, err := c.client.get(ctx, podResource(), namespace, name)

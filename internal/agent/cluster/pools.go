@@ -227,3 +227,19 @@ func ownerLabels(labels map[string]string) (kept map[string]string) {
 	}
 	return kept
 }
+
+// poolAgain makes a pool of what the Catalog has of it; nil where that has none.
+func (c *Cache) poolAgain(name string) metav1.Object {
+	pool, ok := c.catalog.Pool(name)
+	if !ok {
+		return nil
+	}
+	return poolMeaning(pool, c.pools.labels(name))
+}
+
+// labels are those that say whose own a pool is.
+func (p *pools) labels(name string) map[string]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.seen[name].labels
+}
