@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"railhead/hack/cluster/plan"
+	"railhead/internal/kernel/netns"
 )
 
 // defaultNetwork has pods whose own network is a rail, by the annotation, and
@@ -61,17 +62,24 @@ func defaultNetwork(t *testing.T, c *Cluster) {
 // cable connects a node to a bridge of the fabric, as long as the test runs.
 func (c *Cluster) cable(t *testing.T, node, netdev, bridge string) {
 	t.Helper()
-	port := node + "-" + bridge
-	fabric, err := c.NetNS(plan.Fabric)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fabric.Close()
 	ns, err := c.NetNS(node)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ns.Close()
+	c.plug(t, ns, netdev, node+"-"+bridge, bridge)
+	c.OnNode(t, node, "ip", "link", "set", netdev, "up")
+}
+
+// plug connects a new netdev of a namespace, which is down, to a bridge of the
+// fabric by a port there.
+func (c *Cluster) plug(t *testing.T, ns *netns.NS, netdev, port, bridge string) {
+	t.Helper()
+	fabric, err := c.NetNS(plan.Fabric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fabric.Close()
 	err = fabric.Do(func() error {
 		handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 		if err != nil {
@@ -91,7 +99,6 @@ func (c *Cluster) cable(t *testing.T, node, netdev, bridge string) {
 		}
 	})
 	c.OnNode(t, plan.Fabric, "ip", "link", "set", port, "master", bridge, "up")
-	c.OnNode(t, node, "ip", "link", "set", netdev, "up")
 }
 
 // uninstall takes the agents away, which take along what they have put on nodes.

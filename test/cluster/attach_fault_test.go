@@ -36,42 +36,6 @@ func (c *Cluster) ready(t *testing.T, ns, pod string) {
 	c.Kubectl(t, "wait", "-n", ns, "--for=condition=Ready", "pod/"+pod, "--timeout", Patience.String())
 }
 
-// gatewayDown takes the gateway of one rail away and wants a pod that starts
-// then to say which, those that run to go on, and it to start when it is back.
-func gatewayDown(t *testing.T, c *Cluster) {
-	t.Helper()
-	c.networks(t, filepath.Join(printed, "network.yaml"))
-	ns := c.Namespace(t)
-	running := c.rdmaTools(t, ns)
-	const rail, gateway = 2, "172.16.13.254"
-	bridge := c.Plan().Rails[rail]
-	c.OnNode(t, plan.Fabric, "ip", "addr", "del", bridge.Gateways[0].String(), "dev", bridge.Bridge)
-	back := func(ctx context.Context) (string, error) {
-		return c.try(ctx, plan.Fabric, "ip", "addr", "replace", bridge.Gateways[0].String(), "dev", bridge.Bridge)
-	}
-	t.Cleanup(func() {
-		if out, err := back(context.Background()); err != nil {
-			t.Errorf("%s%v", out, err)
-		}
-	})
-	c.Apply(t, ns, late("late", "node1"))
-	c.ends(t, ns, "pod/late", "app=late")
-	Eventually(t, func() string {
-		events := c.Kubectl(t, "get", "events", "-n", ns, "--field-selector=involvedObject.name=late", "-o", `jsonpath={range .items[*]}{.source.component}{.reportingComponent} {.reason}: {.message}{"\n"}{end}`)
-		for event := range strings.Lines(events) {
-			if strings.Contains(event, gateway) && strings.Contains(event, fmt.Sprint("rail ", rail)) && strings.Contains(event, "net3") && !strings.HasPrefix(event, "kubelet") {
-				return ""
-			}
-		}
-		return "an Event of ours with rail, interface and gateway:\n" + events
-	})
-	c.reachEachOther(t, ns, running[0], running[1])
-	if out, err := back(t.Context()); err != nil {
-		t.Fatalf("%s%v", out, err)
-	}
-	c.ready(t, ns, "late")
-}
-
 // manyRails is a Deployment of pods with eight rails.
 func manyRails(replicas int) string {
 	return fmt.Sprintf(`

@@ -46,7 +46,7 @@ func TestAttach(t *testing.T) {
 	}{
 		{"network", asPrinted("network"), true},
 		{"network-as-printed", asPrinted("network-as-printed"), false},
-		{"gateway down", gatewayDown, true},
+		{"one rail", oneRail, true},
 		{"agent killed", agentKilled, false},
 		{"API server stopped", apiServerStopped, false},
 		{"default network", defaultNetwork, false},

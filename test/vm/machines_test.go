@@ -50,6 +50,7 @@ func attachSuites() []lab.Suite {
 	return []lab.Suite{
 		{Packages: "railhead/internal/attach", Tests: named("TestSharedLinks", "TestKinds", "TestApplyErrors", "TestHostDevice", "TestCheck")},
 		{Packages: "railhead/internal/attach/probe", Tests: named("TestIPVLAN")},
+		{Packages: "railhead/internal/cniserver", Tests: named("TestIfacer")},
 	}
 }
 
@@ -83,8 +84,9 @@ func machines() []lab.Machine {
 			// What most clusters run: the stable kernel with its own modules. Its cgroups are v2, which machines of
 			// namespaces must do with as well as with v1.
 			Name: "stable", Kernel: stable,
-			Modules: []plan.Module{{Name: "ib_core", Params: []string{"netns_mode=1"}}, {Name: "ib_uverbs"}, {Name: "rdma_ucm"}},
-			Suites:  append(append(boxSuites(), attachSuites()...), lab.Suite{Packages: casesPackage, Tests: named("TestAny")}),
+			Modules:  []plan.Module{{Name: "ib_core", Params: []string{"netns_mode=1"}}, {Name: "ib_uverbs"}, {Name: "rdma_ucm"}},
+			Programs: []string{"railhead/cmd/railhead-cni"},
+			Suites:   append(append(boxSuites(), attachSuites()...), lab.Suite{Packages: casesPackage, Tests: named("TestStable", "TestAny")}),
 		},
 	}
 }

@@ -1,0 +1,292 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"railhead/hack/cluster/plan"
+	"railhead/internal/kernel/kerneltest"
+	"railhead/internal/kernel/netns"
+)
+
+// faultyRail is a cluster whose pods run on eight rails while one of these has a
+// fault.
+type faultyRail struct {
+	*Cluster
+	ns      string
+	running []attachedPod // on two nodes, from before the fault
+	program string        // railhead, for the command line
+}
+
+// oneRail breaks one of eight rails in each way, and wants a pod that starts then
+// to say what is wrong and to start when nothing is any more, and all others to go
+// on.
+func oneRail(t *testing.T, c *Cluster) {
+	t.Helper()
+	c.networks(t, filepath.Join(printed, "network.yaml"))
+	f := &faultyRail{Cluster: c, ns: c.Namespace(t), program: filepath.Join(t.TempDir(), "railhead")}
+	f.running = c.rdmaTools(t, f.ns)
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", f.program, "railhead/cmd/railhead").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Run("foreign address", f.foreignAddress) // the first: the next address of the pool is known
+	t.Run("gateway down", f.gatewayDown)
+	t.Run("gateway late", f.gatewayLate)
+}
+
+// starts begins to start a pod on node1.
+func (f *faultyRail) starts(t *testing.T, name string) {
+	t.Helper()
+	f.Apply(t, f.ns, late(name, "node1"))
+	f.ends(t, f.ns, "pod/"+name, "app="+name)
+}
+
+// tells waits for an Event of ours about a pod, with all of some words.
+func (f *faultyRail) tells(t *testing.T, pod string, words ...*regexp.Regexp) {
+	t.Helper()
+	Eventually(t, func() string {
+		events := f.Kubectl(t, "get", "events", "-n", f.ns, "--field-selector=involvedObject.name="+pod, "-o", `jsonpath={range .items[*]}{.source.component}{.reportingComponent} {.reason}: {.message}{"\n"}{end}`)
+		for event := range strings.Lines(events) {
+			if !strings.HasPrefix(event, "kubelet") && !slices.ContainsFunc(words, func(w *regexp.Regexp) bool { return !w.MatchString(event) }) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("an Event of ours with %v:\n%s", words, events)
+	})
+}
+
+// word is a text with nothing of a word, a number or an address before or behind it.
+func word(text string) *regexp.Regexp {
+	return regexp.MustCompile(`(^|[^\w.:])` + regexp.QuoteMeta(text) + `($|\.?[^\w.])`)
+}
+
+// unharmed wants the pods from before to reach each other, and one on node1 that
+// has started since to reach them.
+func (f *faultyRail) unharmed(t *testing.T, since string) attachedPod {
+	t.Helper()
+	f.reachEachOther(t, f.ns, f.running[0], f.running[1])
+	var started attachedPod
+	Eventually(t, func() string { // the annotation comes a moment after the pod
+		all := f.attached(t, f.ns, "app="+since)
+		if len(all) != 1 || len(all[0].addresses) != 9 {
+			return fmt.Sprintf("%s with nine interfaces: %v", since, all)
+		}
+		started = all[0]
+		return ""
+	})
+	f.reachEachOther(t, f.ns, started, f.running[1])
+	return started
+}
+
+// gatewayDown takes the gateway of one rail away, and brings it back.
+func (f *faultyRail) gatewayDown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what the pod says of a gateway that is late, it says of one that is away: run without -short")
+	}
+	rail := f.Plan().Rails[2]
+	gateway := rail.Gateways[0]
+	f.OnNode(t, plan.Fabric, "ip", "addr", "del", gateway.String(), "dev", rail.Bridge)
+	back := func(ctx context.Context) {
+		if out, err := f.try(ctx, plan.Fabric, "ip", "addr", "replace", gateway.String(), "dev", rail.Bridge); err != nil {
+			t.Errorf("%s%v", out, err)
+		}
+	}
+	t.Cleanup(func() { back(context.Background()) })
+	f.starts(t, "down")
+	f.tells(t, "down", word("net3"), word("rail 2"), word(rail.Netdev), word(gateway.Addr().String()), unanswered)
+	f.reachEachOther(t, f.ns, f.running[0], f.running[1])
+	back(t.Context())
+	f.ready(t, f.ns, "down")
+	f.unharmed(t, "down")
+}
+
+// unanswered is how long was waited for a gateway, by as many requests as there are
+// by default.
+var unanswered = regexp.MustCompile(`did not answer within [\d.]+m?s \(3 requests\)`)
+
+// gatewayLate has the gateway of one rail answer after the pod has given it up, and
+// then in time, but not at once.
+func (f *faultyRail) gatewayLate(t *testing.T) {
+	rail := f.Plan().Rails[3]
+	gateway := f.slowGateway(t, rail)
+	f.starts(t, "late")
+	f.tells(t, "late", word("net4"), word("rail 3"), word(rail.Netdev), word(gateway.address.String()), unanswered)
+	f.reachEachOther(t, f.ns, f.running[0], f.running[1])
+	gateway.inTime.Store(true)
+	f.ready(t, f.ns, "late")
+	f.unharmed(t, "late")
+
+	var explained struct {
+		Attachment struct {
+			Checks []struct {
+				Interface, Kind, Address, MAC, Waited string
+				Failed                                bool
+				Tries                                 int
+			}
+		}
+	}
+	f.railhead(t, &explained, "explain", "pod", f.ns+"/late")
+	tries := map[string]int{}
+	for _, check := range explained.Attachment.Checks {
+		if check.Kind == "gateway" {
+			tries[check.Interface] = check.Tries
+		}
+		if check.Failed || check.Waited == "" {
+			t.Errorf("explain shows %+v, want it well and how long that took", check)
+		}
+		if check.Kind == "gateway" && check.Interface == "net4" && (check.Address != gateway.address.String() || check.MAC != rail.MAC) {
+			t.Errorf("explain shows %+v, want %s at %s", check, gateway.address, rail.MAC)
+		}
+	}
+	if len(tries) != 8 || tries["net4"] < 2 || tries["net1"] != 1 {
+		t.Errorf("explain shows that gateways were asked %v times, want all eight, that of net4 at least twice", tries)
+	}
+	if text := f.says(t, "explain", "pod", f.ns+"/late"); !regexp.MustCompile(`net4 +gateway +` + regexp.QuoteMeta(gateway.address.String()) + ` .* [\d.]+m?s +[23]\n`).MatchString(text) {
+		t.Errorf("explain shows no tries of the gateway of net4:\n%s", text)
+	}
+}
+
+// foreignAddress gives a host of nobody's, on the switch of one rail, the address
+// that a pod would get.
+func (f *faultyRail) foreignAddress(t *testing.T) {
+	const pool, mac = "gpu5-net15", "02:00:5e:00:53:01"
+	rail := f.Plan().Rails[4]
+	address := f.next(t, pool, "node1")
+	f.foreignHost(t, rail, mac, netip.PrefixFrom(address, rail.Gateways[0].Bits()))
+	f.starts(t, "contested")
+	f.tells(t, "contested", word("net5"), word("rail 4"), word(rail.Netdev), word(address.String()), word(mac))
+	f.reachEachOther(t, f.ns, f.running[0], f.running[1])
+	f.ready(t, f.ns, "contested")
+	started := f.unharmed(t, "contested")
+	if got := started.addresses["net5"]; slices.Contains(got, address.String()) {
+		t.Errorf("net5 has %v, which somebody else has", got)
+	}
+	Eventually(t, func() string { // the controller hears of it behind the pod's answer
+		for _, run := range f.runs(t, pool) {
+			if run.State == "quarantined" && run.Addresses == address.String() && strings.Contains(run.Reason, mac) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("%s in quarantine for %s: %+v", address, mac, f.runs(t, pool))
+	})
+	other := f.running[1] // who reaches that host still does
+	f.Exec(t, f.ns, other.name, "ping", "-c", "1", "-W", "5", "-I", "net5", address.String())
+	if neighbour := f.Exec(t, f.ns, other.name, "ip", "neigh", "show", address.String(), "dev", "net5"); !strings.Contains(neighbour, mac) {
+		t.Errorf("%s takes for who has %s: %s, want %s", other.name, address, neighbour, mac)
+	}
+	f.OnNode(t, plan.Fabric, "ip", "link", "set", "foreign", "down")
+	f.release(t, pool, address)
+}
+
+// release says, as operators do, that nobody uses an address in quarantine any more.
+func (f *faultyRail) release(t *testing.T, pool string, address netip.Addr) {
+	t.Helper()
+	ledgers := f.Kubectl(t, "get", "poolledgers", "-o", `jsonpath={range .items[?(@.spec.pool=="`+pool+`")]}{.metadata.name}{"\n"}{end}`)
+	f.Kubectl(t, slices.Concat([]string{"annotate", "--overwrite", "poolledgers"}, strings.Fields(ledgers), []string{"railhead.io/release=" + address.String()})...)
+	Eventually(t, func() string {
+		for _, run := range f.runs(t, pool) {
+			if run.State == "quarantined" {
+				return fmt.Sprintf("the end of the quarantine of %s: %+v", address, run)
+			}
+		}
+		return ""
+	})
+}
+
+// says runs the command line against the cluster.
+func (f *faultyRail) says(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), f.program, append(args, "--kubeconfig", f.Dir().Kubeconfig())...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("railhead %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// railhead is says for data.
+func (f *faultyRail) railhead(t *testing.T, into any, args ...string) {
+	t.Helper()
+	out := f.says(t, append(args, "-o", "json")...)
+	if err := json.Unmarshal([]byte(out), into); err != nil {
+		t.Fatalf("railhead %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// addressRun is addresses of a pool with one holder.
+type addressRun struct{ Addresses, State, Node, Reason string }
+
+// runs are the addresses of a pool that somebody has.
+func (f *faultyRail) runs(t *testing.T, pool string) []addressRun {
+	t.Helper()
+	var books struct{ Runs []addressRun }
+	f.railhead(t, &books, "addresses", "--pool", pool)
+	return books.Runs
+}
+
+// next is the address of a pool that the next pod on a node gets: the first of those
+// that it has for pods to come, as long as none of them was any pod's.
+func (f *faultyRail) next(t *testing.T, pool, node string) netip.Addr {
+	t.Helper()
+	for _, run := range f.runs(t, pool) {
+		if run.State != "reserve" || run.Node != node {
+			continue
+		}
+		first, _, _ := strings.Cut(run.Addresses, "-")
+		address, err := netip.ParseAddr(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return address
+	}
+	t.Fatalf("%s has no addresses of %s for pods to come", node, pool)
+	return netip.Addr{}
+}
+
+// foreignHost connects a host to the switch of a rail, as long as the test runs.
+func (f *faultyRail) foreignHost(t *testing.T, rail plan.Rail, mac string, address netip.Prefix) {
+	t.Helper()
+	hardware, err := net.ParseMAC(mac)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := netns.Open(fmt.Sprintf("/proc/self/fd/%d", kerneltest.NewNetNS(t).Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = host.Close() })
+	f.plug(t, host, "nic", "foreign", rail.Bridge)
+	err = host.Do(func() error {
+		handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+		if err != nil {
+			return err
+		}
+		defer handle.Close()
+		nic, err := handle.LinkByName("nic")
+		if err != nil {
+			return err
+		}
+		if err := handle.LinkSetHardwareAddr(nic, hardware); err != nil {
+			return err
+		}
+		if err := handle.AddrAdd(nic, &netlink.Addr{IPNet: &net.IPNet{IP: address.Addr().AsSlice(), Mask: net.CIDRMask(address.Bits(), 32)}}); err != nil {
+			return err
+		}
+		return handle.LinkSetUp(nic)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
