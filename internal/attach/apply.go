@@ -127,7 +127,7 @@ func (w *work) sysctls(all []routing.Sysctl) []action {
 func (w *work) addShared(stage string) error {
 	var actions []action
 	for _, s := range w.plan.Shared {
-		act := action{undoCall: nil}
+		act := action{}
 		for _, i := range w.plan.Interfaces {
 			if act.owner == "" && i.Parent == s.Name {
 				act.owner = i.Name

@@ -17,8 +17,8 @@ import (
 type Config struct {
 	Proc string // where a procfs is mounted; default /proc
 	Sys  string // where the node's sysfs is mounted; default /sys
-	// Dial opens a network namespace, where tests put something in between; default
-	// rtnl.Dial.
+	// Dial connects to the kernel in a network namespace; tests put something in
+	// between. Default: rtnl.Dial.
 	Dial func(*rtnl.Config) (*rtnl.Client, error)
 }
 

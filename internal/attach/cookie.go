@@ -17,18 +17,18 @@ type otherNamespace struct{}
 func (otherNamespace) Error() string        { return "it is another one now" }
 func (otherNamespace) Is(target error) bool { return target == fs.ErrNotExist }
 
-// isNamespace compares a namespace with that of a plan.
-func (p *Plan) isNamespace(ns *netns.NS) error {
+// checkNamespace compares a namespace with that of a plan.
+func (p *Plan) checkNamespace(ns *netns.NS) error {
 	if ns.ID() != p.ID {
 		return fmt.Errorf("network namespace %s is %v: want %v, for which this was planned: %w", p.NetNS, ns.ID(), p.ID, ErrOtherNamespace)
 	}
 	return nil
 }
 
-// hasCookie compares what a namespace is never called again: the kernel gives
-// numbers of namespaces that have ended again at once, and runtimes may give paths
-// again. Where the kernel has no cookies, there is nothing to compare.
-func (p *Plan) hasCookie(c *rtnl.Client) error {
+// checkCookie compares its cookie with that of a plan: the kernel gives the numbers of
+// namespaces that have ended to others at once, and runtimes may do so with paths.
+// Where the kernel has no cookies, there is nothing to compare.
+func (p *Plan) checkCookie(c *rtnl.Client) error {
 	cookie, err := c.Cookie()
 	if err != nil {
 		return fmt.Errorf("network namespace %s: %w", p.NetNS, err)

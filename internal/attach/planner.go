@@ -68,7 +68,7 @@ func (p *Pod) onNode() []string {
 
 // inside plans on a thread in the pod's namespace.
 func (p *planner) inside(ctx context.Context, pod Pod) (err error) {
-	if p.pod, err = rtnl.Dial(nil); err != nil {
+	if p.pod, err = p.a.config.Dial(&rtnl.Config{}); err != nil {
 		return fmt.Errorf("netlink in %s: %w", pod.NetNS, err)
 	}
 	defer func() { _ = p.pod.Close() }()

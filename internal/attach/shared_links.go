@@ -125,7 +125,9 @@ func (a *Attacher) removeShared(s SharedLink) error {
 	return nil
 }
 
-// setFree takes a member out of a bond, unless it has gone.
+// setFree takes a member out of a bond, unless it has gone. One that has come out
+// before and still cannot be set up is told of no more: a card that is dead must keep
+// nobody from leaving.
 func (a *Attacher) setFree(m Former, bond int) error {
 	l, err := a.node.Link(m.Index)
 	switch {
@@ -141,7 +143,8 @@ func (a *Attacher) setFree(m Former, bond int) error {
 	if m.Up {
 		requests = append(requests, rtnl.LinkSet{Index: l.Index, Up: new(true)})
 	}
-	if err := ignore(a.node.Do(requests...), fs.ErrNotExist); err != nil {
+	err = ignore(a.node.Do(requests...), fs.ErrNotExist)
+	if err != nil && l.MasterIndex == bond {
 		return fmt.Errorf("member %s: %w", m.Name, err)
 	}
 	return nil

@@ -47,7 +47,7 @@ func (a *Attacher) find(plan *Plan) (*work, error) {
 	if err != nil {
 		return w, gone(plan.NetNS, err)
 	}
-	if err := plan.isNamespace(ns); err != nil {
+	if err := plan.checkNamespace(ns); err != nil {
 		_ = ns.Close()
 		return w, err
 	}
@@ -71,7 +71,7 @@ func (w *work) connect(config *rtnl.Config) error {
 		return fmt.Errorf("netlink in %s: %w", w.plan.NetNS, err)
 	}
 	w.pod = pod
-	return w.plan.hasCookie(pod)
+	return w.plan.checkCookie(pod)
 }
 
 // gone is fs.ErrNotExist too where only the file is left that a namespace was

@@ -49,6 +49,8 @@ type Attachment struct {
 	// Newer is the version of a record that a later release wrote, 0 otherwise. What
 	// that release says beyond this one is not in the other fields.
 	Newer int `json:"-"`
+	// PlanLost says that there was a Plan, and that its line is damaged.
+	PlanLost bool `json:"planLost,omitempty"`
 }
 
 // Key names the assignment of an attachment's addresses.

@@ -13,7 +13,8 @@ type line struct {
 	Version int             `json:"v"`
 	ID      string          `json:"id,omitempty"` // of the container
 	Put     json.RawMessage `json:"put,omitempty"`
-	Planned bool            `json:"planned,omitempty"` // the Plan is that of the line before
+	Plan    uint64          `json:"plan,omitempty"`    // number of its Plan, for later lines
+	Planned uint64          `json:"planned,omitempty"` // number of an earlier line's Plan, which is this one's too
 	Removed bool            `json:"removed,omitempty"`
 }
 
@@ -22,7 +23,9 @@ type kept struct {
 	attachment Attachment
 	raw        json.RawMessage // of a line that is not of this version, else nil
 	size       int64           // bytes of its lines, about
-	planned    *kept           // by the line with its Plan, where that is another
+	plan       uint64          // number of the Plan; 0: no later line can have it
+	planSize   int64           // bytes of the line with the Plan
+	planLine   *kept           // that line, where raw builds on it
 }
 
 // written is a line as it is written: one of a large attachment is encoded once.
@@ -30,15 +33,22 @@ type written struct {
 	Version int         `json:"v"`
 	ID      string      `json:"id"`
 	Put     *Attachment `json:"put,omitempty"`
-	Planned bool        `json:"planned,omitempty"`
+	Plan    uint64      `json:"plan,omitempty"`
+	Planned uint64      `json:"planned,omitempty"`
 	Removed bool        `json:"removed,omitempty"`
 }
 
 // lineOf is the line of an attachment. A Plan, which is most of it, is written once.
 func (m *memory) lineOf(a Attachment) written {
 	w := written{Version: version, ID: a.ContainerID, Put: &a}
-	if before := m.all[a.ContainerID]; a.Plan != nil && before != nil && before.raw == nil && before.attachment.Plan == a.Plan {
-		a.Plan, w.Planned = nil, true
+	before := m.all[a.ContainerID]
+	switch {
+	case a.Plan == nil:
+	case before != nil && before.raw == nil && before.plan != 0 && before.attachment.Plan == a.Plan:
+		a.Plan, w.Planned = nil, before.plan
+	default:
+		m.plans++
+		w.Plan = m.plans
 	}
 	return w
 }
@@ -46,7 +56,7 @@ func (m *memory) lineOf(a Attachment) written {
 // read is the attachment of a line. Of one that is not understood, there is the
 // container ID at least.
 func (l line) read(raw json.RawMessage) *kept {
-	k := &kept{size: int64(len(raw))}
+	k := &kept{size: int64(len(raw)), plan: l.Plan, planSize: int64(len(raw))}
 	if err := json.Unmarshal(l.Put, &k.attachment); err != nil {
 		k.attachment, k.raw = Attachment{}, raw
 	}
@@ -61,7 +71,8 @@ func (l line) read(raw json.RawMessage) *kept {
 type memory struct {
 	all    map[string]*kept // by container ID
 	others []json.RawMessage
-	live   int64 // bytes of lines that count
+	live   int64  // bytes of lines that count
+	plans  uint64 // the highest number of a Plan
 }
 
 func newMemory() *memory { return &memory{all: map[string]*kept{}} }
@@ -77,20 +88,34 @@ func (m *memory) apply(raw json.RawMessage) {
 		m.remove(l.ID)
 	default:
 		k := l.read(raw)
-		if before := m.all[l.ID]; l.Planned && before != nil {
-			k.keepPlan(before)
+		m.plans = max(m.plans, l.Plan, l.Planned)
+		if l.Planned != 0 {
+			k.keepPlan(l.Planned, m.all[l.ID])
 		}
 		m.set(l.ID, k)
 	}
 }
 
-// keepPlan takes over the Plan of an earlier line.
-func (k *kept) keepPlan(before *kept) {
-	k.attachment.Plan = before.attachment.Plan
-	if k.planned = before.planned; k.planned == nil {
-		k.planned = before
+// keepPlan takes over the Plan of a number from an earlier line, if it is there.
+func (k *kept) keepPlan(number uint64, before *kept) {
+	if before == nil || before.plan != number {
+		k.attachment.PlanLost = true
+		return
 	}
-	k.size += k.planned.size
+	k.attachment.Plan, k.attachment.PlanLost = before.attachment.Plan, before.attachment.PlanLost
+	k.plan, k.planSize = number, before.planSize
+	k.size += k.planSize
+	if k.raw != nil {
+		k.planLine = before.withPlan()
+	}
+}
+
+// withPlan is the line that has the Plan of an attachment.
+func (k *kept) withPlan() *kept {
+	if k.planLine != nil {
+		return k.planLine
+	}
+	return k
 }
 
 func (m *memory) set(id string, k *kept) {
@@ -123,9 +148,9 @@ func (m *memory) lines() []any {
 func (k *kept) lines() []any {
 	switch {
 	case k.raw == nil:
-		return []any{written{Version: version, ID: k.attachment.ContainerID, Put: &k.attachment}}
-	case k.planned == nil:
+		return []any{written{Version: version, ID: k.attachment.ContainerID, Put: &k.attachment, Plan: k.plan}}
+	case k.planLine == nil:
 		return []any{k.raw}
 	}
-	return append(k.planned.lines(), k.raw)
+	return append(k.planLine.lines(), k.raw)
 }

@@ -100,7 +100,7 @@ func TestPlannedOnce(t *testing.T) {
 	keep(t, s, known)
 	bad := holding(d.data[File])
 	bad.data[File][first/2] ^= 4
-	a.Plan = nil
+	a.Plan, a.PlanLost = nil, true
 	if all, damage := readAgain(t, bad); damage != journal.DamageCorrupt || differ([]Attachment{a}, all) != "" {
 		t.Errorf("without its first line: %v %+v", damage, all)
 	}

@@ -80,7 +80,7 @@ func (s *Store) Put(a Attachment) (sync func() error, err error) {
 		return nil, err
 	}
 	a = a.clone()
-	a.Newer = 0
+	a.Newer, a.PlanLost = 0, a.PlanLost && a.Plan == nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	line := s.memory.lineOf(a)
@@ -88,9 +88,9 @@ func (s *Store) Put(a Attachment) (sync func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &kept{attachment: a, size: size}
-	if line.Planned {
-		k.keepPlan(s.memory.all[a.ContainerID])
+	k := &kept{attachment: a, size: size, plan: line.Plan, planSize: size}
+	if line.Planned != 0 {
+		k.keepPlan(line.Planned, s.memory.all[a.ContainerID])
 	}
 	s.memory.set(a.ContainerID, k)
 	return s.syncTo(position), nil

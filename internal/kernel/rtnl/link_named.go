@@ -68,7 +68,8 @@ type answered struct {
 }
 
 // getAll sends requests for one object each in one piece and returns their answers.
-// The kernel answers in order, and has answered all once it has taken them.
+// The kernel answers in order, and has answered all once it has taken them. Where one
+// is not that to the request in its place, nothing more is to be had.
 func (c *Client) getAll(requests []netlink.Message) []answered {
 	answers := make([]answered, len(requests))
 	if len(requests) == 0 {
@@ -76,7 +77,7 @@ func (c *Client) getAll(requests []netlink.Message) []answered {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, failed := c.conn.SendMessages(requests)
+	sent, failed := c.conn.SendMessages(requests)
 	c.socket.noWait = true
 	defer func() { c.socket.noWait = false }()
 	for i := range answers {
@@ -84,21 +85,35 @@ func (c *Client) getAll(requests []netlink.Message) []answered {
 			answers[i].err = failed
 			continue
 		}
-		msgs, err := c.conn.Receive()
-		switch {
-		case err == nil && len(msgs) == 1:
-			answers[i].message = msgs[0]
-		case err == nil:
-			failed = fmt.Errorf("%d messages in an answer, want 1", len(msgs))
-		case !isRefusal(err):
+		var sequence uint32
+		sequence, answers[i] = c.getAnswer()
+		switch err := answers[i].err; {
+		case err != nil && !isRefusal(err):
 			failed = err
+		case sequence != sent[i].Header.Sequence:
+			failed = fmt.Errorf("answer to message %d, want one to %d", sequence, sent[i].Header.Sequence)
 		}
-		if answers[i].err = err; failed != nil {
-			answers[i].err = failed
+		if failed != nil {
+			answers[i] = answered{err: failed}
 			drain(c.conn) // lest what is left be taken for answers to the next request
 		}
 	}
 	return answers
+}
+
+// getAnswer receives the answer to a request for one object, and says to which.
+func (c *Client) getAnswer() (sequence uint32, a answered) {
+	msgs, err := c.conn.Receive()
+	var op *netlink.OpError
+	switch {
+	case isRefusal(err) && errors.As(err, &op):
+		return op.Sequence, answered{err: err}
+	case err != nil:
+		return 0, answered{err: err}
+	case len(msgs) != 1:
+		return 0, answered{err: fmt.Errorf("%d messages in an answer, want 1", len(msgs))}
+	}
+	return msgs[0].Header.Sequence, answered{message: msgs[0]}
 }
 
 // linkTitle is what errors call a link.
