@@ -54,6 +54,7 @@ type networking struct {
 	cluster   *cluster.Cache
 	log       *slog.Logger
 	metrics   lateCollectors
+	left      bool // by leave: it was uninstalled
 	emptied   bool // by leave: nothing is attached, and none will be
 }
 

@@ -2,10 +2,13 @@ package agent
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,11 +18,13 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"railhead/internal/agent/cluster"
 	"railhead/internal/attach/record"
 	"railhead/internal/cniinstall"
 )
 
-// Uninstalling must end within the grace period of a pod, half a minute.
+// Uninstalling must end within the grace period that deploy/railhead-agent.yaml gives
+// an agent, a minute, of which calls that are under way may take a part.
 const (
 	uninstallLimit = 20 * time.Second
 	uninstallPause = time.Second
@@ -51,9 +56,8 @@ func (r *networking) leave(ctx context.Context, records *record.Store) error {
 	}
 	removed, err := r.remove(ctx)
 	r.log.Info("uninstalled", "removed", removed, "error", err)
-	if err == nil && len(records.All()) == 0 {
-		r.emptied = true
-	}
+	r.left = true
+	r.emptied = err == nil && len(records.All()) == 0
 	return err
 }
 
@@ -105,7 +109,7 @@ func (r *networking) uninstalled(ctx context.Context) error {
 		switch {
 		case last == nil, errors.Is(last, errStays):
 			return true, nil
-		case unknown.is(refused && apierrors.IsUnauthorized(last), refusedLimit):
+		case unknown.is(refused && apierrors.IsUnauthorized(last) && r.hasToken(), refusedLimit):
 			last = nil
 			return true, nil
 		case forbidden.is(refused && apierrors.IsForbidden(last), forbiddenLimit):
@@ -129,6 +133,31 @@ func (s *since) is(now bool, least time.Duration) bool {
 		*s = since(time.Now())
 	}
 	return now && time.Since(time.Time(*s)) >= least
+}
+
+// hasToken says whether our token is one that the API server should know: one that
+// has expired, by a clock or for want of a kubelet, is refused whoever we are.
+func (r *networking) hasToken() bool {
+	file := r.config.Kubernetes.BearerTokenFile
+	if file == "" {
+		return true // it is not by a token that we are known
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	parts := strings.Split(string(text), ".")
+	if len(parts) != 3 {
+		return false
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return false
+	}
+	var token struct {
+		Expires int64 `json:"exp"`
+	}
+	return json.Unmarshal(claims, &token) == nil && time.Unix(token.Expires, 0).After(time.Now())
 }
 
 // apiReady says whether the API server knows who has which rights: one that is
@@ -161,7 +190,9 @@ func daemonSetGone(ctx context.Context, client metadata.Interface, namespace, po
 	// A namespace that ends may take its pods before what made them.
 	home, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Get(ctx, namespace, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err), err == nil && home.DeletionTimestamp != nil:
+	case apierrors.IsNotFound(err): // it outlives its last pod
+		return fmt.Errorf("%w: there is no namespace %s, so that its DaemonSet is not known", errStays, namespace)
+	case err == nil && home.DeletionTimestamp != nil:
 		return nil
 	case err != nil && !apierrors.IsForbidden(err): // pods may still be asked for
 		return err
@@ -188,12 +219,15 @@ func daemonSetGone(ctx context.Context, client metadata.Interface, namespace, po
 	return fmt.Errorf("%w: DaemonSet %s/%s is there", errStays, namespace, owner.Name)
 }
 
-// clear removes the directories of an agent that has left for good, with nothing
-// in them that a later one would need.
+// clear removes the directories of an agent that has left for good, as far as
+// nothing is in them that a later one would need.
 func (a *Agent) clear() error {
 	n := a.networking
-	if n == nil || !n.emptied || len(a.addresses.Assignments()) > 0 {
+	switch {
+	case n == nil || !n.left:
 		return nil
+	case !n.emptied || len(a.addresses.Assignments()) > 0:
+		return cluster.Forget(n.config.CNI.AttachmentsDir)
 	}
 	return errors.Join(os.RemoveAll(n.config.AddressesDir), os.RemoveAll(n.config.CNI.AttachmentsDir))
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -87,7 +88,7 @@ func TestUninstalled(t *testing.T) {
 		{"the pod is of no DaemonSet", answers{"pods/agent-1": {alone}}, "of no DaemonSet"},
 		{"the pod is gone", answers{"pods/agent-1": {gone}}, "is gone"},
 		{"its namespace is being deleted", answers{home: {object(metav1.ObjectMeta{DeletionTimestamp: &now})}}, ""},
-		{"its namespace is gone", answers{home: {gone}}, ""},
+		{"its namespace is not there", answers{home: {gone}}, "no namespace"},
 		{"it may not ask for its namespace", answers{home: {forbidden}, "pods/agent-1": {pod}, "daemonsets/agent": {gone}}, ""},
 		{"its account is gone", answers{home: {unauthorized}, "api/readyz": ready}, ""},
 		{"its account is gone, and the API server still knows it", answers{home: asOften(10, forbidden, unauthorized), "pods/agent-1": {forbidden}, "api/readyz": ready}, ""},
@@ -118,6 +119,39 @@ func TestUninstalled(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestHasToken tells a token that is refused for its age from one that should be known.
+func TestHasToken(t *testing.T) {
+	t.Parallel()
+	token := func(claims string) string {
+		return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
+	}
+	for name, test := range map[string]struct {
+		text string
+		want bool
+	}{
+		"valid":       {token(`{"exp":4102444800}`), true},
+		"expired":     {token(`{"exp":1000000000}`), false},
+		"without end": {token(`{}`), false},
+		"no claims":   {"e30.!.c2ln", false},
+		"no token":    {"secret", false},
+	} {
+		file := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(file, []byte(test.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := networking{config: Config{Kubernetes: &rest.Config{BearerTokenFile: file}}}
+		if got := r.hasToken(); got != test.want {
+			t.Errorf("%s: %t, want %t", name, got, test.want)
+		}
+	}
+	for file, want := range map[string]bool{"": true, filepath.Join(t.TempDir(), "none"): false} {
+		r := networking{config: Config{Kubernetes: &rest.Config{BearerTokenFile: file}}}
+		if got := r.hasToken(); got != want {
+			t.Errorf("file %q: %t, want %t", file, got, want)
+		}
 	}
 }
 

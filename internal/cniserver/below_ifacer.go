@@ -67,7 +67,7 @@ func (s *Server) ifacer(ctx context.Context, a *attempt) error {
 	}
 	a.att.ContainerID = ifacerID(a.call.ContainerID, a.call.IfName)
 	if had, ok := s.config.Records.Get(a.att.ContainerID); ok {
-		if had.State == record.Attached && had.ID == a.att.ID && had.BootID == a.att.BootID {
+		if had.State == record.Attached && had.Plan != nil && had.ID == a.att.ID && had.BootID == a.att.BootID {
 			return s.ifacerAgain(ctx, had, element)
 		}
 		undo, stop := detached(ctx)

@@ -127,14 +127,16 @@ func (s *Server) asBefore(ctx context.Context, a *attempt, had record.Attachment
 		return s.takeAway(ctx, a.call, a.att, nil)
 	}
 	err := s.undo(ctx, a.att)
-	if err == nil {
-		_, err = s.config.Attacher.Apply(ctx, had.Plan)
-	}
 	if err != nil {
 		return errors.Join(err, s.takeAway(ctx, a.call, a.att, nil))
 	}
-	_, err = s.put(had)
-	return err
+	if _, err = s.put(had); err == nil { // before the change, as ever
+		_, err = s.config.Attacher.Apply(ctx, had.Plan)
+	}
+	if err != nil {
+		return errors.Join(err, s.takeAway(ctx, a.call, had, nil))
+	}
+	return nil
 }
 
 // elementOf is what was written of a coordinator: without what its runtime added.

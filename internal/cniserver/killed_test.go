@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mdlayher/netlink"
@@ -174,11 +175,13 @@ func TestUnsynced(t *testing.T) {
 		s := w.sandbox("box1", "train")
 		before := w.snapshot(s)
 		w.disk.unsynced(func() error {
-			for {
-				if links, err := s.client.Links(); err != nil || len(links) == 4 { // lo, eth0, net1 and net2
-					return syscall.EIO
+			for range 3000 { // or ADD was refused for another reason, which it says
+				if links, err := s.client.Links(); err != nil || len(links) >= 4 { // lo, eth0, net1 and net2
+					break
 				}
+				time.Sleep(10 * time.Millisecond)
 			}
+			return syscall.EIO
 		})
 		w.refused(s, cnicall.Add, cnicall.CodeTryAgain, "ai/train", "record", "input/output error")
 		w.disk.unsynced(nil)

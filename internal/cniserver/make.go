@@ -126,8 +126,8 @@ func (a *attempt) named(name string) *network {
 	return nil
 }
 
-// parentOf is the netdev that an interface stands on.
-func (a *attempt) parentOf(name string) string {
+// standsOn is the netdev that an interface stands on.
+func (a *attempt) standsOn(name string) string {
 	for _, i := range a.att.Plan.Interfaces {
 		if i.Name == name {
 			return i.Parent
@@ -139,7 +139,7 @@ func (a *attempt) parentOf(name string) string {
 // target is what is asked on the wire about an interface.
 func (s *Server) target(a *attempt, n *network, m attach.Made) probe.Target {
 	t := probe.Target{
-		Interface: m.Name, Index: m.Index, Rail: n.made.Rail, MAC: m.MAC, Parent: a.parentOf(m.Name), Gateways: n.made.Gateways,
+		Interface: m.Name, Index: m.Index, Rail: n.made.Rail, MAC: m.MAC, Parent: a.standsOn(m.Name), Gateways: n.made.Gateways,
 	}
 	fresh := false
 	for _, prefix := range n.made.Addresses {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"railhead/internal/agent/cluster"
+	"railhead/internal/attach"
 	"railhead/internal/attach/record"
 	"railhead/internal/cnicall"
 	"railhead/internal/kernel/kerneltest"
@@ -87,7 +88,13 @@ func TestRestart(t *testing.T) {
 		},
 		{
 			name: "another namespace", other: true, want: "ai/train box1: its network namespace is another one now",
-			change: func(a record.Attachment) record.Attachment { a.ID.Ino++; a.Plan.ID.Ino++; return a },
+			change: func(a record.Attachment) record.Attachment {
+				plan := *a.Plan
+				plan.ID.Ino++
+				a.ID.Ino++
+				a.Plan = &plan
+				return a
+			},
 			before: func(w *world, s *box) {
 				w.must(s.client, rtnl.LinkDelete{Name: "eth0"}, rtnl.LinkDeleteGroup{Group: 0x5248})
 			},
@@ -146,6 +153,35 @@ func TestRestart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPlanLost has the disk lose what was made for a pod: CHECK says so, and DEL takes
+// the links before it frees their addresses.
+func TestPlanLost(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "train")
+		w.ok(s, cnicall.Add)
+		w.again(func(a record.Attachment) record.Attachment { a.Plan, a.PlanLost = nil, true; return a })
+		if found := strings.Join(w.found(), "\n"); !strings.HasPrefix(found, "ai/train box1: its record is damaged") {
+			t.Errorf("found %q", found)
+		}
+		w.refused(s, cnicall.Check, cnicall.CodeInternal, "ai/train", "not known any more")
+		w.ok(s, cnicall.Del)
+		links, err := s.client.Links()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range links {
+			if l.Group == attach.Group {
+				t.Errorf("%s is left", l.Name)
+			}
+		}
+		if n := w.addresses.held(); n != 0 {
+			t.Errorf("%d sandboxes have addresses", n)
+		}
+	})
 }
 
 // TestLostSandbox has a pod's new sandbox take the place of one that the runtime

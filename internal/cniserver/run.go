@@ -18,6 +18,7 @@ import (
 	"railhead/internal/attach/record"
 	"railhead/internal/ipam/journal"
 	"railhead/internal/kernel/netns"
+	"railhead/internal/npwg"
 )
 
 // Repair is something that was other than an earlier run of the agent had left
@@ -202,8 +203,14 @@ func (s *Server) renamed(att record.Attachment, names map[int]string) record.Att
 	return att
 }
 
+// errPlanLost is of a record with a damaged line.
+var errPlanLost = errors.New("what was made for it is not known any more: its links go with it, and what the node has of it must be looked for")
+
 // compare tells where the kernel has other than the record of a pod that runs.
 func (s *Server) compare(ctx context.Context, att record.Attachment) {
+	if att.PlanLost {
+		s.repaired(att, "its record is damaged; the pod runs, and nothing was changed", errPlanLost)
+	}
 	if att.Plan == nil {
 		return
 	}
@@ -245,7 +252,8 @@ func (s *Server) republish(ctx context.Context) {
 	}
 }
 
-// isPublished says whether a pod's annotations are what we would write.
+// isPublished says whether a pod has the report that we would write, and so the
+// status, which is written with it and which others may add to.
 func (s *Server) isPublished(att record.Attachment, pod *metav1.PartialObjectMetadata) bool {
 	var want metav1.PartialObjectMetadata
 	body, err := s.statusPatch(att)
@@ -255,10 +263,10 @@ func (s *Server) isPublished(att record.Attachment, pod *metav1.PartialObjectMet
 	if err != nil {
 		return false // the publisher says what is wrong with it
 	}
-	for key, text := range want.Annotations {
-		if pod.Annotations[key] != cluster.Digest(text) {
-			return false
-		}
+	report, said := want.Annotations[AnnotationAttachment]
+	if !said { // it was too long
+		_, said = pod.Annotations[npwg.AnnotationStatus]
+		return said
 	}
-	return true
+	return pod.Annotations[AnnotationAttachment] == cluster.Digest(report)
 }

@@ -54,7 +54,7 @@ type Cluster interface {
 // Knowledge says how much is known.
 type Knowledge interface {
 	Ready() error   // what is not known at all; nil if all is
-	Current() error // why what is known may be older than this run; nil if it is not
+	Current() error // why pods may be known from before this run alone; nil if they are not
 }
 
 // Pods knows the pods of this node, and tells of them.

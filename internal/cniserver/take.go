@@ -65,7 +65,10 @@ func (s *Server) takeAway(ctx context.Context, c call, att record.Attachment, qu
 
 // undo takes away what we made.
 func (s *Server) undo(ctx context.Context, att record.Attachment) error {
-	if att.Plan == nil {
+	switch {
+	case att.PlanLost && s.lives(att):
+		return sweep(s.config.NetNS(att.NetNS)) // what the node has of it, nobody knows any more
+	case att.Plan == nil:
 		return nil
 	}
 	return s.config.Attacher.Undo(ctx, att.Plan, func(shared string) bool { return s.inUse(shared, att.ContainerID) })

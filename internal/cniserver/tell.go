@@ -72,7 +72,11 @@ const eventAgain = 10 * time.Minute
 // event makes an Event in the background, once: who looks at the pod later sees
 // the next attempt's.
 func (s *Server) event(ctx context.Context, pod *metav1.PartialObjectMetadata, reason, text string) {
-	if s.isTold(string(pod.UID) + " " + reason + " " + text) {
+	about := text
+	if reason == ReasonWaiting { // it lacks now more, now less, and waits all the same
+		about = ""
+	}
+	if s.isTold(string(pod.UID) + " " + reason + " " + about) {
 		return
 	}
 	s.background.run(func() {

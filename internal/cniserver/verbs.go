@@ -104,6 +104,9 @@ func (s *Server) check(ctx context.Context, c call) error {
 		return coded(cnicall.CodeNamespace, fmt.Errorf("pod %s/%s: its network namespace %s is gone or another one", att.Namespace, att.Name, att.NetNS))
 	}
 	var errs []error
+	if att.PlanLost {
+		errs = append(errs, errPlanLost)
+	}
 	if att.Plan != nil {
 		errs = append(errs, s.config.Attacher.Check(ctx, att.Plan))
 	}

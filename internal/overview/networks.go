@@ -137,7 +137,7 @@ func networkOf(c *policy.Catalog, obj *v2beta1.SpiderMultusConfig, o *Objects) N
 // which the controller does not mind: they may come later. One of them is enough.
 func (n *Network) lackPools(o *Objects) {
 	if why := append(lacking(o, n.Pools, 4), lacking(o, n.Pools, 6)...); len(why) > 0 {
-		n.Ready, n.Why = new(false), strings.Join(why, "; ")+": pods that choose no pools of their own are not attached"
+		n.Ready, n.Why = new(false), strings.Join(why, "; ")+": pods are not attached for which neither they nor their namespace choose pools"
 	}
 }
 

@@ -324,7 +324,7 @@ func TestPoolNames(t *testing.T) {
 // where no pool is there of those that it names for a family.
 func TestLackingPools(t *testing.T) {
 	t.Parallel()
-	const end = ": pods that choose no pools of their own are not attached"
+	const end = ": pods are not attached for which neither they nor their namespace choose pools"
 	for name, tt := range map[string]struct {
 		named v2beta1.NetworkPools
 		pools []*v2beta1.SpiderIPPool // nil: not read

@@ -14,7 +14,8 @@ import (
 // UnknownAnnotation says that an annotation has no effect on an object which
 // reads the known keys, and which was meant; "" for a known key, and for one
 // that is another's. In a group that others have keys in, too, that is told only
-// of what nearly is a known key; and so it is of a known name in no group at all.
+// of what nearly is a known key; and so it is of a known name in a group that is
+// nearly the right one.
 func UnknownAnnotation(key string, known []string) string {
 	group, name, _ := strings.Cut(key, "/")
 	isOurs := group == "cni.spidernet.io" || group == "ipam.spidernet.io" || group == "multus.spidernet.io"

@@ -81,7 +81,8 @@ func arpSocket(name string) (*os.File, error) {
 
 // serve answers until the socket is closed.
 func (g *slowGateway) serve() error {
-	asked := map[[6]byte]int{} // requests of each host since answers are in time
+	asked := map[[6]byte]int{} // requests of each host in a row since answers are in time
+	last := map[[6]byte]time.Time{}
 	frame := make([]byte, 1<<11)
 	for {
 		n, err := g.socket.Read(frame)
@@ -94,6 +95,10 @@ func (g *slowGateway) serve() error {
 		case !g.inTime.Load():
 			time.AfterFunc(tooLate, func() { _ = g.answer(host) }) // the test may have ended
 		default:
+			if time.Since(last[host.mac]) > tooLate/2 { // those before were of another attempt
+				asked[host.mac] = 0
+			}
+			last[host.mac] = time.Now()
 			if asked[host.mac]++; asked[host.mac] == 1 {
 				continue
 			}

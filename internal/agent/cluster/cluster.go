@@ -124,24 +124,28 @@ func (c *Cache) Run(ctx context.Context) error {
 // a right that is not given, an API server that does not answer; nil where all
 // was, be it by an earlier run. The others are usable all the same, and stay so
 // when the API server goes.
-func (c *Cache) Ready() error { return c.each((*kind).whyNotRead) }
-
-// Current returns what was not read in this run, and why; nil where all was. What
-// is known of it is as an earlier run was told.
-func (c *Cache) Current() error { return c.each((*kind).whyNotCurrent) }
-
-// each returns what is missing of any kind.
-func (c *Cache) each(why func(*kind) error) error {
+func (c *Cache) Ready() error {
 	var missing []string
 	for _, k := range c.kinds {
-		if err := why(k); err != nil {
-			missing = append(missing, err.Error())
+		if why := k.whyNotRead(); why != nil {
+			missing = append(missing, why.Error())
 		}
 	}
 	if missing == nil {
 		return nil
 	}
 	return errors.New("not read yet: " + strings.Join(missing, "; "))
+}
+
+// Current returns why the pods of this node were not read in this run; nil where they
+// were. What is known of them is as an earlier run was told.
+func (c *Cache) Current() error {
+	for _, k := range c.kinds {
+		if k.store == c.pods {
+			return k.whyNotCurrent()
+		}
+	}
+	return nil
 }
 
 // Catalog has pools, reserved addresses, coordinators and settings, which is what

@@ -40,6 +40,7 @@ type disk struct {
 
 	isOpen   bool      // what an earlier run kept was looked at, or is not needed
 	asOf     time.Time // as of when that was known; zero where it is not needed
+	old      []*kind   // of which that was taken
 	isFailed bool      // nothing could be written
 }
 
@@ -101,7 +102,7 @@ func (c *Cache) write() bool {
 	}
 	node, _ := c.Node()
 	at := time.Now()
-	if c.Current() != nil && !c.disk.asOf.IsZero() {
+	if slices.ContainsFunc(c.disk.old, func(k *kind) bool { return !k.store.current() }) {
 		at = c.disk.asOf
 	}
 	err := writeParts(c.disk.path, heading{Version: diskVersion, Node: c.node, UID: node.UID, At: at}, c.parts())
@@ -115,8 +116,8 @@ func (c *Cache) write() bool {
 	return err == nil
 }
 
-// recall gives the API server a moment, and then takes what it has not told from
-// the disk. A kind that the cluster does not have, it has told.
+// recall gives the API server a moment, and then takes from the disk what it does
+// not tell of.
 func (c *Cache) recall(ctx context.Context) {
 	for end := time.Now().Add(askFor); !c.isAnswered() && time.Now().Before(end); {
 		if pause(ctx, askEvery); ctx.Err() != nil {
@@ -125,24 +126,43 @@ func (c *Cache) recall(ctx context.Context) {
 	}
 	c.disk.isOpen = true
 	c.clean()
-	var parts []part
+	parts := []part{c.partAbove()}
+	if !c.pods.current() { // else each that comes has its namespace read
+		parts = append(parts, c.partNamespaces())
+	}
+	var old []*kind
+	var titles []string
 	for _, k := range c.kinds {
-		if !k.store.current() && !apierrors.IsNotFound(k.link.failure()) {
-			parts = append(parts, k.part())
+		if !k.store.current() && isAway(k.link.failure()) {
+			old, titles, parts = append(old, k), append(titles, k.title), append(parts, k.part())
 		}
 	}
-	if parts == nil {
+	if old == nil {
 		return
 	}
-	h, err := readParts(c.disk.path, c.isOurs, append(parts, c.partNamespaces(), c.partAbove()))
+	h, err := readParts(c.disk.path, c.isOurs, parts)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it is the first run
 	case err != nil:
 		c.log.Warn("what was known of networks and pods before this start is not used", "error", err)
 	default:
-		c.disk.asOf = h.At
-		c.log.Warn("the API server has not told of networks and pods since this start: they are as they were", "as_of", h.At, "pods", len(c.pods.names()))
+		c.disk.asOf, c.disk.old = h.At, old
+		c.log.Warn("the API server has not told of networks and pods since this start: they are as they were", "as_of", h.At, "pods", len(c.pods.names()), "kinds", titles)
 	}
+}
+
+// isAway says of an API server that has not told of a kind whether it may be away:
+// that it has no such kind, or that we may not read it, is an answer.
+func isAway(err error) bool {
+	return !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err)
+}
+
+// Forget removes what an agent that is uninstalled kept in its directory.
+func Forget(dir string) error {
+	if err := os.Remove(filepath.Join(dir, diskFile)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // isAnswered tells whether the API server has told of each kind, or why it does not.
