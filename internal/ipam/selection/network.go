@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,24 +34,55 @@ type ipamConfig struct {
 	CleanGateway      bool     `json:"clean_gateway"`
 }
 
+// ipamKeys are those that Spiderpool 1.2 reads. How it logs and where its agent is,
+// we leave alone.
+func ipamKeys() []string {
+	return []string{
+		"type", "default_ipv4_ippool", "default_ipv6_ippool", "match_master_subnet", "clean_gateway", "ipam_unix_socket_path",
+		"log_level", "log_file_path", "log_file_max_size", "log_file_max_age", "log_file_max_count",
+	}
+}
+
+// ipamOf are the IPAM of a configuration and of its plugins, by what T takes of each.
+type ipamOf[T any] struct {
+	IPAM    T `json:"ipam"`
+	Plugins []struct {
+		IPAM T `json:"ipam"`
+	} `json:"plugins"`
+}
+
+// reviewIPAM wants no key that nobody reads: addresses would be of other pools than
+// whoever wrote it believes.
+func reviewIPAM(ipam map[string]json.RawMessage) error {
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(ipam)) {
+		if !slices.Contains(ipamKeys(), strings.ToLower(key)) { // as package json takes them
+			errs = append(errs, fmt.Errorf("ipam.%s: unknown key: did you mean %q? There are %s", key, policy.Nearest(key, ipamKeys())[0], strings.Join(ipamKeys(), ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Configure takes what the configuration of a NetworkAttachmentDefinition says of
 // addresses, whoever made that. Of several plugins the first with an IPAM counts.
 func (i *Interface) Configure(config string) error {
-	var conf struct {
-		IPAM    ipamConfig `json:"ipam"`
-		Plugins []struct {
-			IPAM ipamConfig `json:"ipam"`
-		} `json:"plugins"`
-	}
+	var conf ipamOf[ipamConfig]
 	if err := json.Unmarshal([]byte(config), &conf); err != nil {
 		return fmt.Errorf(`the configuration of NetworkAttachmentDefinition %s cannot be read: %s: want "ipam": {"type": "spiderpool", "default_ipv4_ippool": ["name"]} in a plugin`, i.Network, annotation.JSONError(err))
 	}
-	c := conf.IPAM
+	var written ipamOf[map[string]json.RawMessage]
+	if err := json.Unmarshal([]byte(config), &written); err != nil {
+		return fmt.Errorf("the configuration of NetworkAttachmentDefinition %s cannot be read: %w", i.Network, err)
+	}
+	c, keys := conf.IPAM, written.IPAM
 	for n := 0; c.Type == "" && n < len(conf.Plugins); n++ {
-		c = conf.Plugins[n].IPAM
+		c, keys = conf.Plugins[n].IPAM, written.Plugins[n].IPAM
 	}
 	if i.IPAM = c.Type == ipamType; !i.IPAM {
 		return nil
+	}
+	if err := reviewIPAM(keys); err != nil {
+		return fmt.Errorf("NetworkAttachmentDefinition %s: %w", i.Network, err)
 	}
 	i.Pools = policy.Pools{IPv4: c.DefaultIPv4, IPv6: c.DefaultIPv6, MatchMasterSubnet: c.MatchMasterSubnet}
 	i.CleanGateway = c.CleanGateway

@@ -3,6 +3,7 @@ package selection
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,6 +55,9 @@ func TestConfigure(t *testing.T) {
 		"without pools":      {config: `{"plugins":[{"type":"tuning"},{"type":"macvlan","ipam":{"type":"spiderpool"}}]}`, want: Interface{IPAM: true}},
 		"of another IPAM":    {config: `{"plugins":[{"type":"macvlan","ipam":{"type":"whereabouts"}},{"type":"x","ipam":{"type":"spiderpool"}}]}`},
 		"without an IPAM":    {config: `{"type":"ib-sriov"}`},
+		"all keys":           {config: `{"ipam":{"type":"spiderpool","log_level":"debug","log_file_path":"/x","log_file_max_size":1,"log_file_max_age":1,"log_file_max_count":1,"ipam_unix_socket_path":"/y","Match_Master_Subnet":true}}`, want: Interface{IPAM: true, Pools: policy.Pools{MatchMasterSubnet: true}}},
+		"another's keys":     {config: `{"ipam":{"type":"host-local","subnet":"10.0.0.0/24"}}`},
+		"an unknown key":     {config: `{"ipam":{"type":"spiderpool","ippool":["a"]}}`, want: Interface{IPAM: true}, fails: true},
 		"no JSON":            {config: `{`, fails: true},
 		"pools of one word":  {config: `{"ipam":{"type":"spiderpool","default_ipv4_ippool":"a"}}`, fails: true},
 		"an IPAM of no type": {config: `{"plugins":[{"ipam":{}},{"ipam":{"type":"spiderpool","default_ipv6_ippool":["six"]}}]}`, want: Interface{IPAM: true, Pools: policy.Pools{IPv6: []string{"six"}}}},
@@ -127,6 +131,10 @@ func TestConfigureWrong(t *testing.T) {
 	const want = `the configuration of NetworkAttachmentDefinition ai/rail0 cannot be read: key "plugins.ipam.default_ipv4_ippool" is a string: want "ipam": {"type": "spiderpool", "default_ipv4_ippool": ["name"]} in a plugin`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
+	}
+	err = i.Configure(`{"plugins":[{"ipam":{"type":"spiderpool","default_ipv4_ipool":["rail0"]}}]}`)
+	if err == nil || !strings.HasPrefix(err.Error(), `NetworkAttachmentDefinition ai/rail0: ipam.default_ipv4_ipool: unknown key: did you mean "default_ipv4_ippool"? There are type, `) {
+		t.Errorf("error %v", err)
 	}
 }
 
