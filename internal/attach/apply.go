@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"time"
 
@@ -123,6 +124,33 @@ func (w *work) sysctls(all []routing.Sysctl) []action {
 	return actions
 }
 
+// unlikeDefault leaves out what links that we have just made have from their
+// beginning, as the namespace's defaults are.
+func (w *work) unlikeDefault(all []routing.Sysctl) []routing.Sysctl {
+	defaults := map[string]string{}
+	for _, s := range w.plan.Defaults { // which were in force when they were made
+		defaults[s.Path] = s.Value
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s routing.Sysctl) bool {
+		link := path.Base(path.Dir(s.Path))
+		if !w.plan.makes(link) || isSetTwice(s, all) {
+			return false
+		}
+		file := path.Join(path.Dir(path.Dir(s.Path)), "default", path.Base(s.Path))
+		value, known := defaults[file]
+		if !known {
+			value, _ = w.a.sysctls().read(file) // what has none is written
+			defaults[file] = value
+		}
+		return value == s.Value
+	})
+}
+
+// isSetTwice says whether a setting has another value in the end.
+func isSetTwice(s routing.Sysctl, all []routing.Sysctl) bool {
+	return slices.ContainsFunc(all, func(o routing.Sysctl) bool { return o.Path == s.Path && o.Value != s.Value })
+}
+
 // addShared makes the node's links below the pod's.
 func (w *work) addShared(stage string) error {
 	var actions []action
@@ -154,7 +182,7 @@ func (w *work) addShared(stage string) error {
 // writeSysctls writes the settings of the links and of the pod, and changes links
 // of others.
 func (w *work) writeSysctls(stage string) error {
-	actions := w.sysctls(w.plan.Sysctls)
+	actions := w.sysctls(w.unlikeDefault(w.plan.Sysctls))
 	for n := range w.plan.Interfaces {
 		i := &w.plan.Interfaces[n]
 		if set, undo, differs := i.changes(); differs {

@@ -227,3 +227,35 @@ func TestApplyFails(t *testing.T) {
 }
 
 var errRefused = errors.New("refused")
+
+// TestDefaults has links begin with what they are to have, or with something else:
+// they have it in the end, and the namespace's defaults are as they were.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"0", "2"} {
+		t.Run(value, func(t *testing.T) {
+			t.Parallel()
+			kerneltest.NetNS(t, func() {
+				w := newWorld(t)
+				w.calico()
+				w.inside(w.ns, func() {
+					if err := w.a.sysctls().write(routing.Sysctl{Path: "net/ipv4/conf/default/rp_filter", Value: value}); err != nil {
+						t.Fatal(err)
+					}
+				})
+				before := w.snapshot()
+				plan := w.plan(w.eightRails("46"))
+				if _, err := w.a.Apply(t.Context(), plan); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.a.Check(t.Context(), plan); err != nil {
+					t.Error(err)
+				}
+				if err := w.a.Undo(t.Context(), plan, nil); err != nil {
+					t.Error(err)
+				}
+				w.same("detached", before)
+			})
+		})
+	}
+}

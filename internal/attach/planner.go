@@ -44,9 +44,13 @@ func (a *Attacher) Plan(ctx context.Context, pod Pod) (*Plan, error) {
 	p := &planner{a: a, plan: &Plan{
 		Version: Version, ContainerID: pod.ContainerID, NetNS: pod.NetNS, ID: ns.ID(),
 	}}
-	p.node, _ = a.node.LinksByName(pod.onNode()...) // what is missing is asked for again, and says why
+	node := make(chan map[string]rtnl.Link, 1)
+	go func() {
+		links, _ := a.node.LinksByName(pod.onNode()...) // what is missing is asked for again, and says why
+		node <- links
+	}()
 	// One thread goes there once.
-	if err := ns.Do(func() error { return p.inside(ctx, pod) }); err != nil {
+	if err := ns.Do(func() error { return p.inside(ctx, pod, node) }); err != nil {
 		return nil, err
 	}
 	return p.plan, nil
@@ -66,8 +70,9 @@ func (p *Pod) onNode() []string {
 	return names
 }
 
-// inside plans on a thread in the pod's namespace.
-func (p *planner) inside(ctx context.Context, pod Pod) (err error) {
+// inside plans on a thread in the pod's namespace, with links of the node that come
+// meanwhile.
+func (p *planner) inside(ctx context.Context, pod Pod, node <-chan map[string]rtnl.Link) (err error) {
 	if p.pod, err = p.a.config.Dial(&rtnl.Config{}); err != nil {
 		return fmt.Errorf("netlink in %s: %w", pod.NetNS, err)
 	}
@@ -78,6 +83,7 @@ func (p *planner) inside(ctx context.Context, pod Pod) (err error) {
 	if p.links, err = p.pod.Links(); err != nil {
 		return fmt.Errorf("links in %s: %w", pod.NetNS, err)
 	}
+	p.node = <-node
 	return p.all(ctx, pod)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
+	"path"
 	"slices"
 	"strings"
 
@@ -81,7 +82,31 @@ func (p *planner) settings(pod Pod) error {
 		errs = append(errs, err)
 		p.plan.Sysctls = append(p.plan.Sysctls, all...)
 	}
+	p.beginWith("net/ipv6/conf", "accept_ra_defrtr")
 	return errors.Join(errs...)
+}
+
+// beginWith has all links begin with a setting that each of them is given: to open a
+// file for each takes longer than anything else of it. Of IPv4, links that are there
+// already would change with the default.
+func (p *planner) beginWith(dir, name string) {
+	if p.plan.Routing.Veth != nil {
+		return
+	}
+	value := ""
+	for _, i := range p.plan.Interfaces {
+		if i.Kind == Foreign {
+			continue
+		}
+		at := slices.IndexFunc(p.plan.Sysctls, func(s routing.Sysctl) bool { return s.Path == path.Join(dir, i.Name, name) })
+		if at < 0 || value != "" && value != p.plan.Sysctls[at].Value {
+			return
+		}
+		value = p.plan.Sysctls[at].Value
+	}
+	if value != "" {
+		p.plan.Defaults = append(p.plan.Defaults, routing.Sysctl{Path: path.Join(dir, "default", name), Value: value, Optional: true})
+	}
 }
 
 // removed finds the routes that are in the way, as they are.
