@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"railhead/internal/attach/routing"
@@ -132,11 +132,12 @@ func (w *work) unlikeDefault(all []routing.Sysctl) []routing.Sysctl {
 		defaults[s.Path] = s.Value
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(s routing.Sysctl) bool {
-		link := path.Base(path.Dir(s.Path))
-		if !w.plan.makes(link) || isSetTwice(s, all) {
+		parts := strings.Split(s.Path, "/") // net, ipv4, conf, the link, the name
+		if len(parts) != 5 || !w.plan.makes(parts[3]) || isSetTwice(s, all) {
 			return false
 		}
-		file := path.Join(path.Dir(path.Dir(s.Path)), "default", path.Base(s.Path))
+		parts[3] = "default"
+		file := strings.Join(parts, "/")
 		value, known := defaults[file]
 		if !known {
 			value, _ = w.a.sysctls().read(file) // what has none is written

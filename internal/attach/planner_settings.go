@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
-	"path"
 	"slices"
 	"strings"
 
@@ -98,14 +97,15 @@ func (p *planner) beginWith(dir, name string) {
 		if i.Kind == Foreign {
 			continue
 		}
-		at := slices.IndexFunc(p.plan.Sysctls, func(s routing.Sysctl) bool { return s.Path == path.Join(dir, i.Name, name) })
+		file := dir + "/" + i.Name + "/" + name
+		at := slices.IndexFunc(p.plan.Sysctls, func(s routing.Sysctl) bool { return s.Path == file })
 		if at < 0 || value != "" && value != p.plan.Sysctls[at].Value {
 			return
 		}
 		value = p.plan.Sysctls[at].Value
 	}
 	if value != "" {
-		p.plan.Defaults = append(p.plan.Defaults, routing.Sysctl{Path: path.Join(dir, "default", name), Value: value, Optional: true})
+		p.plan.Defaults = append(p.plan.Defaults, routing.Sysctl{Path: dir + "/default/" + name, Value: value, Optional: true})
 	}
 }
 
