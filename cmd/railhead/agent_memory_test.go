@@ -85,7 +85,7 @@ func TestMapAlone(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Munmap(memory) })
 	begin := uintptr(unsafe.Pointer(&memory[0]))
 	if err := mapAlone([]mapping{{begin, begin + pages*distance}}); err != nil {
-		t.Skip("this kernel cannot, or we may not:", err)
+		t.Skip("SKIPPED: this kernel cannot, or we may not:", err)
 	}
 	for i := range pages {
 		if memory[i*distance] != 0 {

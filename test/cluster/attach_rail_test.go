@@ -93,7 +93,7 @@ func (f *faultyRail) unharmed(t *testing.T, since string) attachedPod {
 // gatewayDown takes the gateway of one rail away, and brings it back.
 func (f *faultyRail) gatewayDown(t *testing.T) {
 	if testing.Short() {
-		t.Skip("what the pod says of a gateway that is late, it says of one that is away: run without -short")
+		t.Skip("SKIPPED: what the pod says of a gateway that is late, it says of one that is away: run without -short")
 	}
 	rail := f.Plan().Rails[2]
 	gateway := rail.Gateways[0]
