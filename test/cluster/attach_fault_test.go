@@ -151,6 +151,13 @@ func apiServerStopped(t *testing.T, c *Cluster) {
 	}
 	c.sandbox(t, ns, "known", second.id)
 	c.ready(t, ns, "known")
+	// The controller starts anew, having lost its lease: what follows needs its webhooks.
+	within(t, Patience, func() string {
+		if out, err := c.tryAfter("apply", "--dry-run=server", "-f", filepath.Join(printed, "network.yaml")); err != nil {
+			return fmt.Sprintf("nobody admits objects yet: %s%v", out, err)
+		}
+		return ""
+	})
 }
 
 // sandbox is what holds a pod's namespaces on node1.
