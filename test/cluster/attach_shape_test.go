@@ -17,6 +17,7 @@ import (
 // that are this pod's, its node's or its time's.
 func (c *Cluster) shape(t *testing.T, ns string, p attachedPod) string {
 	t.Helper()
+	c.linksUp(t, ns, p)
 	commands := []string{"ip -o -4 addr", "ip -o link", "ip rule"}
 	for table := 99; table <= 107; table++ {
 		commands = append(commands, fmt.Sprint("ip route show table ", table))
@@ -29,6 +30,21 @@ func (c *Cluster) shape(t *testing.T, ns string, p attachedPod) string {
 		fmt.Fprintf(&text, "$ %s\n%s\n", command, strings.Join(lines, "\n"))
 	}
 	return text.String()
+}
+
+// linksUp waits until each interface of a pod is in state UP. One that carries
+// packets is in state UNKNOWN until the kernel, once a second, looks at links
+// that have changed (net/core/link_watch.c).
+func (c *Cluster) linksUp(t *testing.T, ns string, p attachedPod) {
+	t.Helper()
+	Eventually(t, func() string {
+		for name := range p.addresses {
+			if link := c.Exec(t, ns, p.name, "ip", "-o", "link", "show", "dev", name); !strings.Contains(link, " state UP ") {
+				return "the state UP of " + link
+			}
+		}
+		return ""
+	})
 }
 
 // named puts names in the place of what differs from pod to pod.
