@@ -1,29 +1,11 @@
 package cluster
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
-
-const (
-	// silenceMost is for how long a question may go without an answer before the
-	// link is taken for lost.
-	silenceMost = 10 * time.Second
-
-	// patience is after how long a question without an answer is given up. An API
-	// server tells a watcher at least a bookmark a minute, and there are proxies
-	// which keep the head of an answer back until its body begins.
-	patience = 90 * time.Second
-)
-
-// errSilent is why a link is lost on which nothing comes.
-var errSilent = fmt.Errorf("no answer for %v", silenceMost)
 
 // links are the ways to the API server, one for each kind. They say in the log
 // when the first is lost and when all are back, and which kinds the cluster does
@@ -50,43 +32,13 @@ func (l *link) failure() error {
 	return l.err
 }
 
-// ask is called before a question, and what it returns, with the answer: whether
-// that was an error, or means that the link holds.
-func (l *link) ask() (answered func(err error, holds bool)) {
-	isAnswered := false // guarded by l.all.mu
-	silence := time.AfterFunc(silenceMost, func() {
-		l.now(func() (error, bool) { return errSilent, !isAnswered })
-	})
-	return func(err error, holds bool) {
-		silence.Stop()
-		l.now(func() (error, bool) {
-			isAnswered = true
-			return err, holds || isFailure(err)
-		})
-	}
-}
-
-// isFailure tells whether an error says that a kind is not told of. It does not
-// where another question follows at once: after a watch that an older API server
-// cannot begin with what there is, or from a version that it has forgotten.
-// Neither does our own end.
-func isFailure(err error) bool {
-	return err != nil && !errors.Is(err, context.Canceled) &&
-		!apierrors.IsInvalid(err) && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err)
-}
-
-// now notes how the link is, if that is news, and only then logs it: nobody may
-// read the log, and who asks for the failure must not wait for that.
-func (l *link) now(how func() (err error, isNews bool)) {
+// note takes why the link is lost, nil if it holds, and returns what says so in
+// the log where that is news: who asks for the failure must not wait for the log,
+// which nobody may read.
+func (l *link) note(err error) (tell func()) {
 	l.all.mu.Lock()
-	err, isNews := how()
-	if !isNews {
-		l.all.mu.Unlock()
-		return
-	}
-	tell := l.all.change(l, err)
-	l.all.mu.Unlock()
-	tell()
+	defer l.all.mu.Unlock()
+	return l.all.change(l, err)
 }
 
 // change notes how a link is, and returns what says so. It is called with the

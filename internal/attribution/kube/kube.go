@@ -26,6 +26,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"railhead/internal/attribution"
+	"railhead/internal/listwatch"
 )
 
 // Source knows the pods of a node. It implements [attribution.PodSource] and is
@@ -90,16 +91,19 @@ func New(config *rest.Config, node string, log *slog.Logger) (*Source, error) {
 func (s *Source) newInformer(objects metadata.Interface, node string) (cache.SharedIndexInformer, error) {
 	pods := objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
 	onNode := fields.OneTermEqualSelector("spec.nodeName", node).String()
-	informer := cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	asked := listwatch.Questions{
+		List: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = onNode
-			return s.link.list(ctx, pods, options)
+			return pods.List(ctx, options)
 		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		Watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.FieldSelector = onNode
-			return s.link.watch(ctx, pods, options)
+			return pods.Watch(ctx, options)
 		},
-	}, objects), &metav1.PartialObjectMetadata{}, 0, nil)
+		Note: s.link.note,
+	}
+	informer := cache.NewSharedIndexInformer(
+		cache.ToListWatcherWithWatchListSemantics(asked.ListWatch(), objects), &metav1.PartialObjectMetadata{}, 0, nil)
 	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    s.set,
 		UpdateFunc: func(_, now any) { s.set(now) },
