@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sort"
+	"strings"
 
 	"go4.org/netipx"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,6 +104,19 @@ func (l *Ledger) Validate() error {
 		before = r.To()
 	}
 	return nil
+}
+
+// Gives is what the ledger says that it gives; all of it where that cannot be read.
+func (l *Ledger) Gives() []netipx.IPRange {
+	text := l.Meta.Annotations[v1alpha1.AnnotationGives]
+	if text == "" {
+		return nil
+	}
+	set, err := ParseRanges(strings.Split(text, ","))
+	if err != nil {
+		return []netipx.IPRange{l.Part}
+	}
+	return set.Ranges()
 }
 
 // Len is how many runs there are.

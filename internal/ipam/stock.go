@@ -86,36 +86,6 @@ func lowest(r netipx.IPRange, n int64) netipx.IPRange {
 	return netipx.IPRangeFrom(r.From(), last.addr(r.From().Is4()))
 }
 
-// Lowest is the n lowest addresses of a set, or all of a smaller one.
-func Lowest(free *netipx.IPSet, n int64) *netipx.IPSet {
-	return SetOf(StockOf(free.Ranges()).Take(n, nil))
-}
-
-// Align is the n lowest host parts (address minus the subnet's first) that are
-// free in all pools, or as many as there are: one set a pool, of the same host
-// parts. Pools whose subnet is of another family or length than the first
-// pool's do not count, and have nil.
-func Align(pools []Pool, free []*netipx.IPSet, n int64) []*netipx.IPSet {
-	out := make([]*netipx.IPSet, len(pools))
-	if len(pools) == 0 {
-		return out
-	}
-	subnet := pools[0].Subnet
-	common := free[0].Ranges()
-	for i := 1; i < len(pools); i++ {
-		if Alike(subnet, pools[i].Subnet) {
-			common = Common(common, Moved(free[i].Ranges(), pools[i].Subnet, subnet))
-		}
-	}
-	taken := StockOf(common).Take(n, nil)
-	for i, p := range pools {
-		if Alike(subnet, p.Subnet) {
-			out[i] = SetOf(Moved(taken, subnet, p.Subnet))
-		}
-	}
-	return out
-}
-
 // Alike says whether two subnets have the same host parts: one family, one length.
 func Alike(a, b netip.Prefix) bool {
 	return a.Addr().Is4() == b.Addr().Is4() && a.Bits() == b.Bits()

@@ -3,7 +3,6 @@ package overview
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"go4.org/netipx"
 
@@ -72,22 +71,9 @@ func (b *ledgerBooks) closed(pool string, addresses *netipx.IPSet) *netipx.IPSet
 			case l.Meta.Annotations[v1alpha1.AnnotationRebuilding] != "":
 				ranges = append(ranges, l.Part)
 			case name != pool:
-				ranges = append(append(ranges, l.HeldList()...), givesOf(l)...)
+				ranges = append(append(ranges, l.HeldList()...), l.Gives()...)
 			}
 		}
 	}
 	return ipam.SetOf(ipam.Merged(ranges))
-}
-
-// givesOf is what a ledger says that it gives; all of it where that cannot be read.
-func givesOf(l *ipam.Ledger) []netipx.IPRange {
-	text := l.Meta.Annotations[v1alpha1.AnnotationGives]
-	if text == "" {
-		return nil
-	}
-	set, err := ipam.ParseRanges(strings.Split(text, ","))
-	if err != nil {
-		return []netipx.IPRange{l.Part}
-	}
-	return set.Ranges()
 }

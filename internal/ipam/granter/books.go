@@ -80,7 +80,7 @@ func (b *book) set(l *ipam.Ledger) {
 	}
 	b.ledger, b.next, b.state, b.part = l, nil, known, l.Part
 	b.lost, b.remembered = false, nil
-	b.gives, b.nextGives = givesOf(l), nil
+	b.gives, b.nextGives = l.Gives(), nil
 	b.bump()
 }
 

@@ -11,19 +11,6 @@ import (
 	"railhead/internal/ipam"
 )
 
-// givesOf is what a ledger says that it gives; all of it where that cannot be read.
-func givesOf(l *ipam.Ledger) []netipx.IPRange {
-	text := l.Meta.Annotations[v1alpha1.AnnotationGives]
-	if text == "" {
-		return nil
-	}
-	set, err := ipam.ParseRanges(strings.Split(text, ","))
-	if err != nil {
-		return []netipx.IPRange{l.Part}
-	}
-	return set.Ranges()
-}
-
 // giving is what a ledger gives as this round makes it.
 func (b *book) giving() []netipx.IPRange {
 	if b.next != nil {
@@ -139,7 +126,7 @@ func (b *book) clashes(o *v1alpha1.PoolLedger) bool {
 	if err != nil {
 		return true
 	}
-	return ipam.Overlap(b.gives, ipam.Merged(slices.Concat(givesOf(other), other.HeldList())))
+	return ipam.Overlap(b.gives, ipam.Merged(slices.Concat(other.Gives(), other.HeldList())))
 }
 
 // relist reads all ledgers, and has those read again before they are used that

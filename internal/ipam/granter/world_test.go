@@ -139,9 +139,9 @@ func (w *world) giveBack(node, pool string, n int64, quarantine string) {
 	w.spec(node, func(l *v1alpha1.AddressLease) {
 		for _, g := range w.leased(node, pool).Grants {
 			set, _ := ipam.ParseRanges(g.Addresses)
-			lowest := ipam.Lowest(set, n)
-			if n -= ipam.Count(lowest); ipam.Count(lowest) > 0 {
-				l.Spec.Returns = append(l.Spec.Returns, v1alpha1.Return{Pool: pool, Epoch: g.Epoch, Addresses: ipam.FormatRanges(lowest), Quarantine: quarantine})
+			lowest := ipam.StockOf(set.Ranges()).Take(n, nil)
+			if n -= ipam.CountList(lowest); len(lowest) > 0 {
+				l.Spec.Returns = append(l.Spec.Returns, v1alpha1.Return{Pool: pool, Epoch: g.Epoch, Addresses: ipam.FormatList(lowest), Quarantine: quarantine})
 			}
 		}
 	})
