@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -110,7 +109,7 @@ func (s *settings) load() {
 	if read == s.read {
 		return
 	}
-	config, err := parseSettings(configMap)
+	config, err := policy.ConfigOf(configMap.Data)
 	s.read, s.valid = read, err == nil
 	if err != nil {
 		s.log.Error("bad settings: the last good ones stay in force", "name", configMap.Name, "error", err)
@@ -129,18 +128,6 @@ func (s *settings) enforce(config policy.Config) {
 	for _, changed := range s.onChange {
 		changed()
 	}
-}
-
-func parseSettings(configMap *corev1.ConfigMap) (policy.Config, error) {
-	text, ok := configMap.Data[policy.ConfigMapKey]
-	if !ok {
-		return policy.Config{}, errors.New("data has no key " + policy.ConfigMapKey)
-	}
-	config, err := policy.ParseConfig([]byte(text))
-	if err != nil {
-		return policy.Config{}, fmt.Errorf("data[%s]: %w", policy.ConfigMapKey, err)
-	}
-	return config, nil
 }
 
 func (s *settings) isValid() bool {

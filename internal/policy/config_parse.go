@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -14,6 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 )
+
+// ConfigOf reads the data of the ConfigMap.
+func ConfigOf(data map[string]string) (Config, error) {
+	text, ok := data[ConfigMapKey]
+	if !ok {
+		return Config{}, errors.New("data has no key " + ConfigMapKey)
+	}
+	config, err := ParseConfig([]byte(text))
+	if err != nil {
+		return Config{}, fmt.Errorf("data[%s]: %w", ConfigMapKey, err)
+	}
+	return config, nil
+}
 
 // ParseConfig reads the key conf.yml of the ConfigMap, YAML or JSON. All keys
 // that are unknown are named in one error, with the values of the wrong type;

@@ -87,6 +87,30 @@ func TestWrongConfig(t *testing.T) {
 	}
 }
 
+func TestConfigOf(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		data map[string]string
+		want string
+	}{
+		"good":    {data: map[string]string{ConfigMapKey: "enableIPv6: false", "other": "x"}},
+		"no key":  {data: map[string]string{"conf.yaml": ""}, want: "data has no key conf.yml"},
+		"no data": {want: "data has no key conf.yml"},
+		"bad":     {data: map[string]string{ConfigMapKey: "- a"}, want: `data[conf.yml]: want keys and values, such as "enableIPv6: true"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config, err := ConfigOf(tt.data)
+			if err == nil && (tt.want != "" || config.EnableIPv6) {
+				t.Errorf("%+v, want %q", config, tt.want)
+			}
+			if err != nil && err.Error() != tt.want {
+				t.Errorf("error %q, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
 // FuzzParseConfig has configurations that are accepted keep a family, and
 // own pools only with subnets.
 func FuzzParseConfig(f *testing.F) {

@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 
@@ -71,7 +69,7 @@ func (s *settings) load() {
 		return
 	}
 	s.read = read
-	config, err := parseSettings(m)
+	config, err := policy.ConfigOf(m.Data)
 	if err != nil {
 		s.log.Error("bad settings: the last good ones stay in force", "name", m.Name, "error", err)
 		return
@@ -88,16 +86,4 @@ func (s *settings) current() *configMap {
 		}
 	}
 	return nil
-}
-
-func parseSettings(m *configMap) (policy.Config, error) {
-	text, ok := m.Data[policy.ConfigMapKey]
-	if !ok {
-		return policy.Config{}, errors.New("data has no key " + policy.ConfigMapKey)
-	}
-	config, err := policy.ParseConfig([]byte(text))
-	if err != nil {
-		return policy.Config{}, fmt.Errorf("data[%s]: %w", policy.ConfigMapKey, err)
-	}
-	return config, nil
 }
