@@ -36,8 +36,8 @@ func (l *linker) add(name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if loader := interpreter(f); loader != "" {
-		needed = append([]string{loader}, needed...)
+	if loader := Interpreter(f); loader != "" { // where the packages have it, and not a link under its full path
+		needed = append([]string{path.Base(loader)}, needed...)
 	}
 	for _, library := range needed {
 		file, err := l.locate(library)
@@ -69,10 +69,9 @@ func (l *linker) locate(library string) (string, error) {
 	return "", fmt.Errorf("library %s is not in %s", library, l.root)
 }
 
-// interpreter is the name of the loader of a dynamic program: with the other
-// libraries is where the packages have it, and a link under its full path.
-// Libraries and static programs name none.
-func interpreter(f *elf.File) string {
+// Interpreter is the path of the loader of a dynamic program. Libraries and static
+// programs name none.
+func Interpreter(f *elf.File) string {
 	section := f.Section(".interp")
 	if section == nil {
 		return ""
@@ -81,5 +80,5 @@ func interpreter(f *elf.File) string {
 	if err != nil {
 		return ""
 	}
-	return path.Base(strings.TrimRight(string(data), "\x00"))
+	return strings.TrimRight(string(data), "\x00")
 }

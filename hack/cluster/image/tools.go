@@ -105,7 +105,7 @@ func (t tree) addLibraries(root, from string) error {
 	if err != nil {
 		return err
 	}
-	if loader := interpreter(f); loader != "" {
+	if loader := debian.Interpreter(f); loader != "" {
 		if err := t.add(path.Join("usr", loader), filepath.Join(root, "usr", loader)); err != nil {
 			return err
 		}
@@ -133,17 +133,4 @@ func (t tree) addLibraries(root, from string) error {
 		}
 	}
 	return nil
-}
-
-// interpreter is the loader that a dynamic program names, without a leading slash; empty for others.
-func interpreter(f *elf.File) string {
-	section := f.Section(".interp")
-	if section == nil {
-		return ""
-	}
-	data, err := section.Data()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimPrefix(strings.TrimRight(string(data), "\x00"), "/")
 }
