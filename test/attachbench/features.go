@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"railhead/internal/kernel/rtnl"
 )
 
@@ -24,14 +26,14 @@ func read(p *pod) (kernel, error) {
 	return kernel{links, addresses, routes, rules}, errors.Join(err1, err2, err3, err4)
 }
 
-// features are what a pod's rails can, whichever addresses they have and however
-// their tables are numbered: that is what has to be the same on both sides.
+// features are what a pod's interfaces can, whichever addresses they have and
+// however their tables are numbered: that is what has to be the same on both sides.
 func features(p *pod) ([]string, error) {
 	k, err := read(p)
 	if err != nil {
 		return nil, err
 	}
-	var all []string
+	all := k.eth0()
 	for i := range rails {
 		for _, l := range k.links {
 			if l.Name != name(i) {
@@ -42,6 +44,23 @@ func features(p *pod) ([]string, error) {
 		}
 	}
 	return all, nil
+}
+
+// eth0 are the features of the cluster's own network.
+func (k kernel) eth0() []string {
+	var all []string
+	for _, l := range k.links {
+		if l.Name != "eth0" {
+			continue
+		}
+		all = append(all, fmt.Sprintf("eth0: %s, up %t", l.Kind, l.Up))
+		for _, r := range k.routes {
+			if r.Table == unix.RT_TABLE_MAIN && r.Dst == everywhere() {
+				all = append(all, fmt.Sprintf("eth0: to %s by %s, over it %t", r.Dst, r.Gateway, r.LinkIndex == l.Index))
+			}
+		}
+	}
+	return all
 }
 
 // addressed are the features of a rail's address.

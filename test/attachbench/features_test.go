@@ -12,7 +12,7 @@ import (
 
 // wantFeatures are those of a class.
 func wantFeatures(c class) []string {
-	var want []string
+	want := []string{"eth0: veth, up true", "eth0: to 0.0.0.0/0 by 10.244.0.1, over it true"}
 	for i := range rails {
 		n := name(i)
 		want = append(want, n+": macvlan bridge of mtu 9000, up true", fmt.Sprintf("%s: address in %s", n, subnet(i)))
@@ -102,5 +102,11 @@ func (b *bench) sameFeatures(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkFeatures(t, whole, c, b.world.empty[0])
+		us, stopUs := newCalledWhole(t.Context(), t, b.bin, b.program, c)
+		checkFeatures(t, us, c, b.world.empty[0])
+		stopUs()
+		them, stopThem := newMultus(t.Context(), t, b.set, b.world.empty, c)
+		checkFeatures(t, them, c, b.world.empty[0])
+		stopThem()
 	}
 }

@@ -19,8 +19,6 @@ type table struct {
 type limit struct {
 	atMost, atLeast float64 // one of them; 0: not this one
 	unit            string
-	// caveat is what the budget asks for and is not in what was measured.
-	caveat string
 }
 
 func (l limit) String() string {
@@ -52,9 +50,6 @@ func (t *table) judgeAt(from int, value float64, l limit) {
 	if !l.met(value) {
 		met = "NO"
 		t.missed++
-	}
-	if l.caveat != "" {
-		met += ", " + l.caveat
 	}
 	line := &t.lines[len(t.lines)+from]
 	line[5], line[6] = l.String(), met

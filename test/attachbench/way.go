@@ -41,7 +41,7 @@ type way interface {
 // cost is what something took.
 type cost struct {
 	wall time.Duration
-	cpu  time.Duration // of this process and of those that it waited for
+	cpu  time.Duration // of this process, of those that it waited for, and of a server of the way
 }
 
 // sample is one run of a way with so many pods at once.
@@ -50,16 +50,16 @@ type sample struct{ add, del cost }
 // run attaches pods at once and then detaches them. After an error, what was
 // attached is detached too.
 func run(ctx context.Context, w way, pods []*pod) (sample, error) {
-	add, err := measure(ctx, pods, w.add)
-	del, err2 := measure(context.WithoutCancel(ctx), pods, w.del)
+	add, err := measure(ctx, w, pods, w.add)
+	del, err2 := measure(context.WithoutCancel(ctx), w, pods, w.del)
 	return sample{add, del}, errors.Join(err, err2)
 }
 
-// measure does something with all pods at once.
-func measure(ctx context.Context, pods []*pod, do func(context.Context, *pod) error) (cost, error) {
+// measure does something of a way with all pods at once.
+func measure(ctx context.Context, w way, pods []*pod, do func(context.Context, *pod) error) (cost, error) {
 	errs := make([]error, len(pods))
 	var all sync.WaitGroup
-	cpu, err := cpuTime()
+	cpu, err := cpuTime(w)
 	if err != nil {
 		return cost{}, err
 	}
@@ -69,13 +69,24 @@ func measure(ctx context.Context, pods []*pod, do func(context.Context, *pod) er
 	}
 	all.Wait()
 	took := time.Since(start)
-	after, err := cpuTime()
+	after, err := cpuTime(w)
 	return cost{took, after - cpu}, errors.Join(errors.Join(errs...), err)
 }
 
-// cpuTime is what this process and those that it waited for have used.
-func cpuTime() (time.Duration, error) {
+// served is a way that another process has a part in, which goes on.
+type served interface{ cpuTime() (time.Duration, error) }
+
+// cpuTime is what this process, those that it waited for and the way's server have
+// used.
+func cpuTime(w way) (time.Duration, error) {
 	var total time.Duration
+	if s, ok := w.(served); ok {
+		used, err := s.cpuTime()
+		if err != nil {
+			return 0, err
+		}
+		total += used
+	}
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
 		var usage unix.Rusage
 		if err := unix.Getrusage(who, &usage); err != nil {

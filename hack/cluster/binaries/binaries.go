@@ -1,8 +1,9 @@
 // Package binaries has the programs that a cluster is made of: Kubernetes,
 // etcd, containerd, CNI plugins, CoreDNS and helm, compiled from their Go
 // modules at the versions in the go.mod files below this directory, and runc
-// and nft, which are Debian's. What was made stays in a cache outside of the
-// checkout. It starts none of the programs and installs nothing.
+// and nft, which are Debian's; and Multus, which ours is measured against. What
+// was made stays in a cache outside of the checkout. It starts none of the programs
+// and installs nothing.
 package binaries
 
 import (
@@ -21,6 +22,7 @@ type Family string
 // All families.
 const (
 	CNI        Family = "cni"        // bridge, host-local, macvlan, sbr and other plugins of the CNI project; cnitool
+	Multus     Family = "multus"     // multus-daemon, multus-shim; no cluster needs them
 	Etcd       Family = "etcd"       // etcd
 	Containerd Family = "containerd" // containerd, containerd-shim-runc-v2, ctr
 	Kubernetes Family = "kubernetes" // kube-*, kubelet, kubectl, and what shares most of its packages: coredns, helm
@@ -45,7 +47,7 @@ const (
 )
 
 // Ensure makes the programs of the families that are not in the cache yet, or
-// of all families if none is named, and returns where they are.
+// of all that clusters are made of if none is named, and returns where they are.
 //
 // The cache is $RAILHEAD_CACHE, else railhead in the user's cache directory.
 // Processes may share it: a second one waits for the first and finds its work

@@ -3,7 +3,10 @@ package binaries
 import "strings"
 
 // allFamilies is the order in which they are made.
-var allFamilies = []Family{Debian, CNI, Etcd, Containerd, Kubernetes}
+var allFamilies = []Family{Debian, CNI, Multus, Etcd, Containerd, Kubernetes}
+
+// ofClusters are those that a cluster is made of.
+var ofClusters = []Family{Debian, CNI, Etcd, Containerd, Kubernetes}
 
 // source is what is compiled of a family's module, and what programs are told
 // of their own version: packages built as part of another module cannot know.
@@ -29,6 +32,7 @@ type stamp struct {
 const (
 	cni         = "github.com/containernetworking/cni"
 	plugins     = "github.com/containernetworking/plugins"
+	multus      = "gopkg.in/k8snetworkplumbingwg/multus-cni.v4"
 	etcd        = "go.etcd.io/etcd/server/v3"
 	containerd  = "github.com/containerd/containerd/v2"
 	kubernetes  = "k8s.io/kubernetes"
@@ -57,6 +61,14 @@ var modules = map[Family]source{
 			"cnitool":     {cni + "/cnitool", cni},
 		},
 		stamps: []stamp{{plugins + "/pkg/utils/buildversion.BuildVersion", plugins, whole}},
+	},
+	Multus: {
+		space: 800e6,
+		programs: map[string]compiled{
+			"multus-daemon": {multus + "/cmd/multus-daemon", multus},
+			"multus-shim":   {multus + "/cmd/multus-shim", multus},
+		},
+		stamps: []stamp{{multus + "/pkg/multus.version", multus, whole}},
 	},
 	Etcd: {
 		space:    600e6,

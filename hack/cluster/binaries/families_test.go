@@ -121,6 +121,30 @@ func TestUnknownFamily(t *testing.T) {
 	}
 }
 
+// Who starts a cluster does not wait for what only a benchmark needs.
+func TestFamiliesOfClusters(t *testing.T) {
+	t.Parallel()
+	m := &maker{cache: testCache(t, t.TempDir()), golang: testGo}
+	for _, c := range []struct {
+		asked, want []Family
+	}{
+		{nil, []Family{Debian, CNI, Etcd, Containerd, Kubernetes}},
+		{[]Family{Multus, CNI}, []Family{CNI, Multus}},
+	} {
+		recipes, err := m.recipes(c.asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []Family
+		for _, r := range recipes {
+			got = append(got, r.family())
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", c.asked, diff)
+		}
+	}
+}
+
 func TestExecutable(t *testing.T) {
 	t.Parallel()
 	for pkg, want := range map[string]string{

@@ -20,17 +20,20 @@ type recipe interface {
 	make(ctx context.Context, dir, scratch string) (versions map[string]string, err error)
 }
 
-// recipes are those of the families, or all if none is named, in the order in
-// which they are made: what takes long comes last.
+// recipes are those of the families, or of clusters if none is named, in the order
+// in which they are made: what takes long comes last.
 func (m *maker) recipes(families []Family) ([]recipe, error) {
 	for _, f := range families {
 		if !slices.Contains(allFamilies, f) {
 			return nil, fmt.Errorf("family %q: want one of %s", f, strings.Join(names(allFamilies), ", "))
 		}
 	}
+	if len(families) == 0 {
+		families = ofClusters
+	}
 	var all []recipe
 	for _, f := range allFamilies {
-		if len(families) > 0 && !slices.Contains(families, f) {
+		if !slices.Contains(families, f) {
 			continue
 		}
 		r, err := m.recipe(f)
