@@ -1,7 +1,8 @@
 # make help lists the targets. CI runs .ci/run, which calls these.
 GO       ?= go
 # Its cache keeps paths as it saw them first, so each checkout has its own.
-GOLANGCI := GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache $(GO) tool -modfile=tools/go.mod golangci-lint
+export GOLANGCI_LINT_CACHE ?= $(CURDIR)/bin/lint-cache
+GOLANGCI := $(GO) tool -modfile=tools/go.mod golangci-lint
 FUZZTIME ?= 20000x
 RACE     ?= ./api/... ./cmd/... ./hack/... ./internal/... ./test/api ./test/attachbench ./test/cluster ./test/vm/...
 
@@ -45,14 +46,14 @@ bench: ## what has a budget, beside its floor or peer: four minutes
 bench-ipam: ## addresses on a real API server, beside one map in one object: five minutes; fails where a budget is missed
 	RAILHEAD_API=1 RAILHEAD_BENCH=1 $(GO) test -v -count=1 -timeout 30m -run '^TestBudgets$$' ./test/ipambench
 
-bench-attach: ## pods with 8 rails, beside bare netlink calls and plugins of the CNI project, as root: five minutes; RUN=bare, plugins or pods for a part
+bench-attach: ## pods with 8 rails, beside bare netlink calls, plugins of the CNI project and Multus, as root: five minutes once Multus is built; RUN=bare, plugins, pods or multus for a part
 	RAILHEAD_BENCH=1 RAILHEAD_BENCH_RUN='$(RUN)' $(GO) test -v -count=1 -timeout 30m -run '^TestBudgets$$' ./test/attachbench
 
 model-nightly: ## the simulation of agents and controllers that give addresses, for an hour
 	RAILHEAD_MODEL_TIME=1h $(GO) test -timeout 90m -run TestModel ./internal/ipam/modeltest
 
 test-api: ## objects, admission and the controller on a real API server: eight minutes; RUN=regexp for some, SHORT=-short for fewer kills
-	RAILHEAD_API=1 $(GO) test -v -count=1 -timeout 40m $(SHORT) -run '$(RUN)' ./test/api
+	RAILHEAD_API=1 $(GO) test -v -count=1 -timeout 40m -parallel 4 $(SHORT) -run '$(RUN)' ./test/api
 
 vm: ## real RDMA and SR-IOV in virtual machines; RUN=regexp for some cases
 	RAILHEAD_VM=1 RAILHEAD_VM_RUN='$(RUN)' $(GO) test -v -count=1 -timeout 30m ./test/vm

@@ -36,7 +36,7 @@ func BuildTests(ctx context.Context, pattern, dir string) ([]Binary, error) {
 	for line := range strings.Lines(string(out)) {
 		pkg, source, _ := strings.Cut(strings.TrimSpace(line), " ")
 		b := Binary{Package: pkg, source: source, path: filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test")}
-		if err := program.Run(goCommand(ctx, "test", "-c", "-o", b.path, pkg)); err != nil {
+		if err := program.Run(goCommand(ctx, "test", "-c", "-trimpath", "-o", b.path, pkg)); err != nil {
 			return nil, fmt.Errorf("test binary of %s: %w", pkg, err)
 		}
 		list := program.Command(ctx, b.path, "-test.list", "^Test")
@@ -53,13 +53,15 @@ func BuildTests(ctx context.Context, pattern, dir string) ([]Binary, error) {
 
 // buildProgram builds a static program: pid 1, or one that tests run.
 func buildProgram(ctx context.Context, pkg, path string) error {
-	if err := program.Run(goCommand(ctx, "build", "-ldflags=-s -w", "-o", path, pkg)); err != nil {
+	if err := program.Run(goCommand(ctx, "build", "-trimpath", "-ldflags=-s -w", "-o", path, pkg)); err != nil {
 		return fmt.Errorf("program %s: %w", pkg, err)
 	}
 	return nil
 }
 
-// goCommand is the go command for programs that run without a C library.
+// goCommand is the go command for programs that run without a C library. What it
+// builds shares its compiled packages with the programs that are shipped, which
+// are built with -trimpath, too.
 func goCommand(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := program.Command(ctx, "go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
