@@ -28,7 +28,11 @@ func TestKilled(t *testing.T) {
 	s.namespace(t, "spiderpool", nil)
 	var whole run
 	t.Run("never", func(t *testing.T) {
-		whole = s.killedAfter(t, -1, "")
+		known := ""
+		if !*update {
+			known = readFile(t, "testdata/killed/end.txt") // on a busy machine, a pause is no end
+		}
+		whole = s.killedAfter(t, -1, known)
 		golden(t, "killed/end.txt", whole.end)
 		whole.writes[subnetStatus] = min(whole.writes[subnetStatus], 2)
 		golden(t, "killed/writes.txt", printCounts(whole.writes))
@@ -127,7 +131,7 @@ func (s *Server) killedAfter(t *testing.T, n int, want string) run {
 // not as wanted by then will not be.
 func (s *Server) settled(t *testing.T, want string, fuse *Fuse) (end string, killed bool) {
 	t.Helper()
-	const quiet, late = 1500 * time.Millisecond, 20 * time.Second
+	const quiet, late = 1500 * time.Millisecond, time.Minute
 	start, seen, since := time.Now(), -1, time.Now()
 	Eventually(t, func() string {
 		if killed = fuse != nil && fuse.Blown(); killed {
