@@ -151,13 +151,22 @@ func apiServerStopped(t *testing.T, c *Cluster) {
 	}
 	c.sandbox(t, ns, "known", second.id)
 	c.ready(t, ns, "known")
-	// The controller starts anew, having lost its lease: what follows needs its webhooks.
-	within(t, Patience, func() string {
-		if out, err := c.tryAfter("apply", "--dry-run=server", "-f", filepath.Join(printed, "network.yaml")); err != nil {
-			return fmt.Sprintf("nobody admits objects yet: %s%v", out, err)
-		}
-		return ""
-	})
+	c.webhooksAnswer(t)
+}
+
+// webhooksAnswer waits until each replica of the controller admits objects: the one
+// that lost its lease starts anew, and the API server asks it meanwhile too.
+func (c *Cluster) webhooksAnswer(t *testing.T) {
+	t.Helper()
+	addresses := c.Kubectl(t, "get", "pods", "-n", agentNS, "-l", "app.kubernetes.io/name=railhead-controller", "-o", "jsonpath={.items[*].status.podIP}")
+	for _, address := range strings.Fields(addresses) {
+		Eventually(t, func() string {
+			if out, err := c.try(t.Context(), "node1", "bash", "-c", "echo > /dev/tcp/"+address+"/5722"); err != nil {
+				return "webhooks of the controller at " + address + ": " + out
+			}
+			return ""
+		})
+	}
 }
 
 // sandbox is what holds a pod's namespaces on node1.
