@@ -237,6 +237,9 @@ func (w *work) podRouting() []action {
 	for _, route := range w.plan.Before.Routes {
 		actions = append(actions, action{do: rtnl.RouteDelete{Route: route}, undo: rtnl.RouteAdd{Route: route, Append: true}, absent: true})
 	}
+	for _, route := range w.plan.Before.Rest {
+		actions = append(actions, action{do: rtnl.RouteAdd{Route: route, Append: true}, undo: rtnl.RouteDelete{Route: route}})
+	}
 	for _, route := range r.Pod.Routes {
 		if !route.Kernel {
 			add := routeOf(route, w.index[route.Dev])

@@ -88,9 +88,10 @@ func (w *work) checkPod() error {
 	errs = append(errs, have.checkNamespace(r.Pod, ""))
 	for _, route := range w.plan.Before.Routes {
 		if slices.ContainsFunc(have.routes, func(h rtnl.Route) bool {
-			return h.Table == route.Table && h.Dst == route.Dst && h.LinkIndex == route.LinkIndex && h.Gateway == route.Gateway && h.Priority == route.Priority
+			_, all := only(route, func(hop rtnl.NextHop) bool { return !slices.ContainsFunc(waysOf(h), isWay(hop)) })
+			return h.Table == route.Table && h.Dst == route.Dst && h.Priority == route.Priority && !all
 		}) {
-			errs = append(errs, fmt.Errorf("route %s via %s in table %d: it is there: want none, it is in the way of others", route.Dst, route.Gateway, route.Table))
+			errs = append(errs, fmt.Errorf("route %s via %s in table %d: it is there: want none, it is in the way of others", route.Dst, waysOf(route)[0].Gateway, route.Table))
 		}
 	}
 	return errors.Join(append(errs, w.checkSysctls())...)

@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -242,6 +243,23 @@ func TestPlanErrors(t *testing.T) {
 			}
 		}
 		w.same("planned", before)
+	})
+}
+
+// TestPlanEnds wants nothing to be planned for somebody who waits no more.
+func TestPlanEnds(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.calico()
+		pod := w.eightRails("4")
+		pod.Interfaces[1].Link.Parent.Name = "enp99"
+		ctx, cancel := context.WithCancelCause(t.Context())
+		gone := errors.New("gone")
+		cancel(gone)
+		if _, err := w.a.Plan(ctx, pod); !errors.Is(err, gone) || strings.Contains(err.Error(), "enp99") {
+			t.Errorf("error %v, want %v and nothing of a parent that is missing", err, gone)
+		}
 	})
 }
 

@@ -73,18 +73,20 @@ func (p *planner) configuration(before *Former) error {
 		return fmt.Errorf("routes of the node: %w", err)
 	}
 	for _, a := range addresses {
-		if a.LinkIndex == before.Index && !a.Prefix.Addr().IsLinkLocalUnicast() {
+		isRouters := a.Dynamic && a.Prefix.Addr().Is6() // who announces it again
+		if a.LinkIndex == before.Index && !a.Prefix.Addr().IsLinkLocalUnicast() && !isRouters {
 			before.Addresses = append(before.Addresses, a)
 		}
 	}
-	for _, r := range routes {
-		if r.LinkIndex == before.Index && r.Protocol != "kernel" {
-			r.Dead, r.LinkDown = false, false
+	for _, r := range hopByHop(routes) {
+		if goes(r, before.Index) && r.Protocol != "kernel" {
+			r.Dead, r.LinkDown, r.NextHopID = false, false, 0 // the object goes with the link
 			before.Routes = append(before.Routes, r)
 		}
 	}
+	hasGateway := func(r rtnl.Route) bool { return waysOf(r)[0].Gateway.IsValid() }
 	slices.SortStableFunc(before.Routes, func(x, y rtnl.Route) int { // those on the link come first
-		return compareBool(x.Gateway.IsValid(), y.Gateway.IsValid())
+		return compareBool(hasGateway(x), hasGateway(y))
 	})
 	return nil
 }

@@ -37,6 +37,9 @@ func (w *work) bringIn(i *PlannedInterface) error {
 		return errors.Join(err, w.bringBack(i))
 	}
 	w.index[i.Name] = l.Index
+	if err := w.a.keepWays(*i.Before); err != nil {
+		return errors.Join(err, w.bringBack(i))
+	}
 	return nil
 }
 
@@ -151,11 +154,20 @@ func (a *Attacher) configure(was Former, index int) error {
 		address.LinkIndex = index
 		requests = append(requests, rtnl.AddressAdd{Address: address})
 	}
-	if was.Up {
-		for _, route := range was.Routes {
+	for _, route := range was.Routes {
+		switch {
+		case !was.Up, isMultipath(route):
+		case len(route.NextHops) > 0:
+			route.NextHops = renumber(route.NextHops, was.Index, index)
+			requests = append(requests, rtnl.RouteAdd{Route: route, Append: true})
+		default:
 			route.LinkIndex = index
 			requests = append(requests, rtnl.RouteAdd{Route: route})
 		}
 	}
-	return ignore(a.node.Do(requests...), fs.ErrExist)
+	err := ignore(a.node.Do(requests...), fs.ErrExist)
+	if was.Up {
+		err = errors.Join(err, a.rejoin(was, index))
+	}
+	return err
 }

@@ -77,6 +77,8 @@ type SharedLink struct {
 type Before struct {
 	Sysctls []routing.Sysctl `json:"sysctls,omitempty"`
 	Routes  []rtnl.Route     `json:"routes,omitempty"` // of others in the pod, that are taken away
+	// Rest is what takes the places of some of Routes: the ways of theirs that stay.
+	Rest []rtnl.Route `json:"rest,omitempty"`
 	// PeerIndex is of the node's end of an interface that another's plugin made:
 	// a later pod's may have its name.
 	PeerIndex int `json:"peerIndex,omitempty"`

@@ -89,7 +89,7 @@ func (p *planner) inside(ctx context.Context, pod Pod, node <-chan map[string]rt
 
 // all plans everything.
 func (p *planner) all(ctx context.Context, pod Pod) error {
-	routed, err := p.interfaces(pod)
+	routed, err := p.interfaces(ctx, pod)
 	if err := errors.Join(err, p.parents(pod.Parents)); err != nil {
 		return err
 	}
@@ -123,13 +123,16 @@ func (p *planner) all(ctx context.Context, pod Pod) error {
 
 // interfaces plans the links, and returns the pod's interfaces as they are
 // to be routed. Errors are of all of them.
-func (p *planner) interfaces(pod Pod) ([]routing.Interface, error) {
+func (p *planner) interfaces(ctx context.Context, pod Pod) ([]routing.Interface, error) {
 	if err := p.foreign(pod.Interfaces); err != nil {
 		return nil, err
 	}
 	var routed []routing.Interface
 	var errs []error
 	for _, i := range pod.Interfaces {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
 		planned := PlannedInterface{
 			Name: i.Name, Kind: i.Link.Kind, Mode: i.Link.Mode, VLANID: i.Link.VLANID,
 			Rail: i.Rail, MTU: i.Link.MTU, TxQueueLen: i.Tuning.TxQueueLen,

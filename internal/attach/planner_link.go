@@ -211,7 +211,7 @@ func (p *planner) foreign(interfaces []Interface) error {
 	if err != nil {
 		return fmt.Errorf("addresses in %s: %w", p.plan.NetNS, err)
 	}
-	routes, err := p.routes()
+	routes, err := p.pod.Routes()
 	if err != nil {
 		return fmt.Errorf("routes in %s: %w", p.plan.NetNS, err)
 	}
@@ -231,26 +231,6 @@ func (p *planner) foreign(interfaces []Interface) error {
 	return nil
 }
 
-// routes are the pod's, one for each next hop: of IPv6, routes that several plugins
-// made to one destination are one of the kernel's, and come and go hop by hop.
-func (p *planner) routes() ([]rtnl.Route, error) {
-	routes, err := p.pod.Routes()
-	var all []rtnl.Route
-	for _, r := range routes {
-		hops := r.NextHops
-		if len(hops) == 0 || r.Dst.Addr().Is4() {
-			all = append(all, r)
-			continue
-		}
-		r.NextHops = nil
-		for _, hop := range hops {
-			r.LinkIndex, r.Gateway, r.OnLink = hop.LinkIndex, hop.Gateway, hop.OnLink
-			all = append(all, r)
-		}
-	}
-	return all, err
-}
-
 func addressesOn(index int, addresses []rtnl.Address) []netip.Prefix {
 	var all []netip.Prefix
 	for _, a := range addresses {
@@ -266,12 +246,17 @@ func addressesOn(index int, addresses []rtnl.Address) []netip.Prefix {
 func routesOn(index int, routes []rtnl.Route) (gateways []netip.Addr, others []policy.Route) {
 	const main = 254
 	for _, r := range routes {
-		switch {
-		case r.LinkIndex != index || r.Table != main || r.Type != "unicast" || r.Protocol == "kernel":
-		case r.Dst.Bits() == 0 && r.Gateway.IsValid():
-			gateways = append(gateways, r.Gateway)
-		case r.Dst.Bits() != 0:
-			others = append(others, policy.Route{Dst: r.Dst, Gw: r.Gateway})
+		if r.Table != main || r.Type != "unicast" || r.Protocol == "kernel" {
+			continue
+		}
+		for _, hop := range waysOf(r) {
+			switch {
+			case hop.LinkIndex != index:
+			case r.Dst.Bits() == 0 && hop.Gateway.IsValid():
+				gateways = append(gateways, hop.Gateway)
+			case r.Dst.Bits() != 0:
+				others = append(others, policy.Route{Dst: r.Dst, Gw: hop.Gateway})
+			}
 		}
 	}
 	return gateways, others

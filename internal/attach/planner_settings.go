@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"railhead/internal/attach/routing"
+	"railhead/internal/kernel/rtnl"
 )
 
 // finishLinks takes over what routing says of the links, and numbers those that are made.
@@ -114,23 +115,30 @@ func (p *planner) removed() error {
 	if len(p.plan.Routing.Pod.Remove) == 0 {
 		return nil
 	}
-	routes, err := p.routes()
+	routes, err := p.pod.Routes()
 	if err != nil {
 		return fmt.Errorf("routes in %s: %w", p.plan.NetNS, err)
 	}
-	for _, remove := range p.plan.Routing.Pod.Remove {
-		link, ok := p.inPod(remove.Dev)
-		if !ok {
+	for _, r := range hopByHop(routes) {
+		rest, isLeft := only(r, func(hop rtnl.NextHop) bool { return !p.removes(r, hop) })
+		if len(waysOf(rest)) == len(waysOf(r)) && isLeft {
 			continue
 		}
-		for _, r := range routes {
-			if r.Table == int(remove.Table) && r.Dst == remove.Dst && r.LinkIndex == link.Index &&
-				(!remove.Via.IsValid() || r.Gateway == remove.Via) {
-				p.plan.Before.Routes = append(p.plan.Before.Routes, r)
-			}
+		p.plan.Before.Routes = append(p.plan.Before.Routes, r)
+		if isLeft {
+			p.plan.Before.Rest = append(p.plan.Before.Rest, rest)
 		}
 	}
 	return nil
+}
+
+// removes says whether a way of a route is in the way of ours.
+func (p *planner) removes(r rtnl.Route, hop rtnl.NextHop) bool {
+	return slices.ContainsFunc(p.plan.Routing.Pod.Remove, func(remove routing.Route) bool {
+		link, ok := p.inPod(remove.Dev)
+		return ok && r.Table == int(remove.Table) && r.Dst == remove.Dst && hop.LinkIndex == link.Index &&
+			(!remove.Via.IsValid() || hop.Gateway == remove.Via)
+	})
 }
 
 // before notes the values of settings that stay when the pod's links go.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -149,6 +150,9 @@ func (p *planner) planShared(s *SharedLink) error {
 			return err
 		}
 	}
+	if err := p.membersFree(s, l.Index); err != nil {
+		return err
+	}
 	if known := p.plan.shared(s.Name); known != nil {
 		if !known.like(*s) {
 			return fmt.Errorf("parent %q: two interfaces of the pod want it to be different: want the same, or another name", s.Name)
@@ -157,6 +161,39 @@ func (p *planner) planShared(s *SharedLink) error {
 	}
 	p.plan.Shared = append(p.plan.Shared, *s)
 	return nil
+}
+
+// membersFree wants the members that a bond has not yet to be nobody's, and to carry
+// nothing of the node's: they go down to come into it, and with that end their routes
+// and IPv6 addresses, by which the node may be reached.
+func (p *planner) membersFree(s *SharedLink, bond int) error {
+	var errs []error
+	for _, m := range s.Members {
+		if bond != 0 && m.MasterIndex == bond {
+			continue
+		}
+		if m.MasterIndex != 0 {
+			errs = append(errs, fmt.Errorf("parent %q: member %s is in another bond or bridge (index %d): want it free", s.Name, m.Name, m.MasterIndex))
+			continue
+		}
+		err := p.configuration(&m)
+		for _, a := range m.Addresses {
+			err = errors.Join(err, carries(s, m, "address", a.Prefix))
+		}
+		for _, r := range m.Routes {
+			if r.Protocol != "ra" {
+				err = errors.Join(err, carries(s, m, "route to", r.Dst))
+			}
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// carries is the error of a member that something of the node's would be lost of.
+func carries(s *SharedLink, m Former, what string, prefix netip.Prefix) error {
+	return fmt.Errorf("parent %q: member %s has the node's %s %s, which would be lost in a bond that pods make: want none, or a bond %s that the node makes and gives it to",
+		s.Name, m.Name, what, prefix, s.Name)
 }
 
 func (s SharedLink) like(o SharedLink) bool {

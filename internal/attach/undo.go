@@ -74,7 +74,9 @@ func (w *work) inPod() ([]rtnl.Link, map[int]bool, error) {
 			there[index] = true
 		}
 		for _, route := range w.plan.Before.Routes {
-			there[route.LinkIndex] = true
+			for _, hop := range waysOf(route) {
+				there[hop.LinkIndex] = true
+			}
 		}
 	}
 	for _, l := range links {
@@ -117,8 +119,12 @@ func (w *work) leftovers(there map[int]bool) []rtnl.Request {
 			requests = append(requests, rtnl.NeighbourDelete{Neighbour: neighbourOf(n, w.index[n.Dev])})
 		}
 	}
+	for _, route := range w.plan.Before.Rest {
+		requests = append(requests, rtnl.RouteDelete{Route: route})
+	}
 	for _, route := range w.plan.Before.Routes {
-		if there[route.LinkIndex] {
+		route, ok := only(route, func(hop rtnl.NextHop) bool { return there[hop.LinkIndex] })
+		if ok {
 			requests = append(requests, rtnl.RouteAdd{Route: route, Append: true})
 		}
 	}

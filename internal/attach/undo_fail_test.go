@@ -19,14 +19,15 @@ import (
 // faults stands between an Attacher and all that it asks of the kernel, counts
 // that, and has one of it refused.
 type faults struct {
-	at    int      // which is refused, counted from 1; 0: none
-	steps []string // what was asked
+	at     int      // which is refused, counted from 1; 0: none
+	isDead bool     // all that follow are refused too
+	steps  []string // what was asked
 }
 
 // step says whether what is asked is refused.
 func (f *faults) step(what string) bool {
 	f.steps = append(f.steps, what)
-	return len(f.steps) == f.at
+	return len(f.steps) == f.at || f.isDead && len(f.steps) > f.at
 }
 
 func (f *faults) refuse(stage string) error {
@@ -57,21 +58,17 @@ func typeName(typ netlink.HeaderType) string {
 	}[typ]
 }
 
-// faulty is another run of the agent, which asks the kernel through faults.
-func (w *world) faulty(f *faults) *Attacher {
+// relayed is another run of the agent, which asks before it asks the kernel, on the
+// "node" or in the "pod".
+func (w *world) relayed(ask func(where string, m netlink.Message) error) *Attacher {
 	w.tb.Helper()
 	var a *Attacher
 	dial := func(config *rtnl.Config) (*rtnl.Client, error) {
-		where := "node, "
+		where := "node"
 		if a != nil {
-			where = "pod, "
+			where = "pod"
 		}
-		conn, err := kerneltest.Relay(w.tb, config.NetNS, func(m netlink.Message) error {
-			if f.step(where + describe(m)) {
-				return errKernel
-			}
-			return nil
-		})
+		conn, err := kerneltest.Relay(w.tb, config.NetNS, func(m netlink.Message) error { return ask(where, m) })
 		return rtnl.New(conn), err
 	}
 	w.inside(w.home, func() {
@@ -80,14 +77,27 @@ func (w *world) faulty(f *faults) *Attacher {
 			w.tb.Fatal(err)
 		}
 	})
-	a.refuse, a.mark = f.refuse, w.a.mark
+	a.mark, a.unmark = w.a.mark, w.a.unmark
+	w.tb.Cleanup(func() { _ = a.Close() })
+	return a
+}
+
+// faulty is another run of the agent, which asks the kernel through faults.
+func (w *world) faulty(f *faults) *Attacher {
+	w.tb.Helper()
+	a := w.relayed(func(where string, m netlink.Message) error {
+		if f.step(where + ", " + describe(m)) {
+			return errKernel
+		}
+		return nil
+	})
+	a.refuse = f.refuse
 	a.unmark = func(netnsFD int, table string) error {
 		if err := f.refuse("marks"); err != nil {
 			return err
 		}
 		return w.a.unmark(netnsFD, table)
 	}
-	w.tb.Cleanup(func() { _ = a.Close() })
 	return a
 }
 

@@ -287,6 +287,10 @@ func (w *world) contents(c *rtnl.Client) []string {
 			continue // the kernel's, which come when it has time
 		}
 		r.Dead, r.LinkDown = false, false
+		for n := range r.NextHops {
+			r.NextHops[n].Dead, r.NextHops[n].LinkDown = false, false
+		}
+		slices.SortFunc(r.NextHops, func(x, y rtnl.NextHop) int { return x.LinkIndex - y.LinkIndex })
 		add(r)
 	}
 	for _, r := range rules {

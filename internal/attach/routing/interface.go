@@ -54,7 +54,7 @@ type Interface struct {
 }
 
 // maxRail keeps tables below 252: 253 to 255 are the kernel's.
-const maxRail = 151
+const maxRail = policy.MostNetworks - 1
 
 // validate says why a pod cannot be routed, every reason.
 func (p Pod) validate() error {

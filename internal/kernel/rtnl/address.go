@@ -3,6 +3,7 @@ package rtnl
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,7 @@ type Address struct {
 	Deprecated    bool         `json:"deprecated,omitempty"`
 	NoDAD         bool         `json:"noDAD,omitempty"`         // IPv6 only: usable at once, nobody is asked whether they have it
 	NoPrefixRoute bool         `json:"noPrefixRoute,omitempty"` // it brought no route to its subnet
+	Dynamic       bool         `json:"dynamic,omitempty"`       // it ends if nobody renews it, as a router's announcements do
 }
 
 // Addresses returns the IPv4 and IPv6 addresses of the namespace's links, IPv4
@@ -50,6 +52,7 @@ func parseAddress(b []byte) (Address, error) {
 
 		NoDAD:         m.flags&unix.IFA_F_NODAD != 0,
 		NoPrefixRoute: m.flags&unix.IFA_F_NOPREFIXROUTE != 0,
+		Dynamic:       m.ends,
 	}
 	err := a.err
 	if err == nil {
@@ -66,6 +69,7 @@ type addressMessage struct {
 	address, local, broadcast netip.Addr
 	label                     string
 	flags                     uint32
+	ends                      bool
 }
 
 func (m *addressMessage) attribute(a *attributes) {
@@ -78,6 +82,8 @@ func (m *addressMessage) attribute(a *attributes) {
 		m.broadcast = a.addr()
 	case unix.IFA_LABEL:
 		m.label = a.string()
+	case unix.IFA_CACHEINFO: // struct ifa_cacheinfo: seconds it is preferred, and valid
+		m.ends = len(a.data) >= 8 && binary.NativeEndian.Uint32(a.data[4:]) != math.MaxUint32
 	case unix.IFA_FLAGS: // the header's byte has room for the lowest eight only
 		m.flags = a.uint32()
 	}

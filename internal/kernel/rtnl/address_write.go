@@ -13,7 +13,7 @@ import (
 //
 // Scope is by default "host" for 127.0.0.0/8 and "global" for all others.
 // Without NoPrefixRoute the address brings a route to its subnet with it.
-// Tentative and DADFailed are the kernel's to set, and not looked at.
+// Tentative, DADFailed and Dynamic are not looked at: it is for ever.
 type AddressAdd struct{ Address }
 
 // AddressDelete takes an address from a link: that with the Prefix, and the

@@ -199,7 +199,7 @@ func FuzzAddressAdd(f *testing.F) {
 	addCaptured(f, unix.RTM_NEWADDR)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		writtenBack(t, b, parseAddress, func(a Address) Request { return AddressAdd{a} }, func(a *Address) {
-			a.Tentative, a.DADFailed = false, false
+			a.Tentative, a.DADFailed, a.Dynamic = false, false, false
 		})
 	})
 }

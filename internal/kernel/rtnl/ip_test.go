@@ -3,6 +3,7 @@ package rtnl
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -183,12 +184,14 @@ func ipAddresses(t *testing.T) []Address {
 			Broadcast  netip.Addr `json:"broadcast"`
 			NoDAD      bool       `json:"nodad"`
 			NoRoute    bool       `json:"noprefixroute"`
+			Valid      uint32     `json:"valid_life_time"`
 		} `json:"addr_info"`
 	}](t, "address", "show") {
 		for _, a := range l.Addresses {
 			address := Address{
 				LinkIndex: l.Index, Prefix: netip.PrefixFrom(a.Local, a.Bits),
 				Label: a.Label, Scope: a.Scope, Deprecated: a.Deprecated, Broadcast: a.Broadcast, NoDAD: a.NoDAD, NoPrefixRoute: a.NoRoute,
+				Dynamic: a.Valid != math.MaxUint32,
 			}
 			if a.Peer.IsValid() {
 				address.Prefix = netip.PrefixFrom(a.Local, a.Local.BitLen())
