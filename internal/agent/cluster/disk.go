@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -54,12 +55,38 @@ type part struct {
 	done    func()                            // all were taken
 }
 
+// lockDirectory locks a directory until unlock, or the end of the process: those that
+// write in it have it together, and who cleans it has it alone.
+func lockDirectory(path string, how int) (unlock func() error, err error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	lock := func(how int) error {
+		for {
+			if err := unix.Flock(int(dir.Fd()), how); !errors.Is(err, unix.EINTR) {
+				return os.NewSyscallError("flock "+path, err)
+			}
+		}
+	}
+	if err := lock(how); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	// Closed alone it would stay locked while a process that starts just now has it.
+	return func() error { return errors.Join(lock(unix.LOCK_UN), dir.Close()) }, nil
+}
+
 // writeParts makes a file hold what is known, in one step: after a crash there is
 // what there was, or this.
 func writeParts(path string, h heading, parts []part) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
+	unlock, err := lockDirectory(filepath.Dir(path), unix.LOCK_SH)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	f, err := renameio.TempFile(filepath.Dir(path), path)
 	if err != nil {
 		return err

@@ -5,12 +5,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"railhead/internal/kernel/kerneltest"
 )
 
 // empty is a Cache that knows nothing.
@@ -82,6 +90,114 @@ func TestTake(t *testing.T) {
 			t.Errorf("it was\n%q\nand is\n%q", a, b)
 		}
 	}
+}
+
+// TestTwoWrite wants what one agent has half written to be left alone by another one
+// that begins, and to go once nobody writes any more.
+func TestTwoWrite(t *testing.T) {
+	t.Parallel()
+	dir := keptOfFull(t)
+	written, err := lockDirectory(dir, unix.LOCK_SH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := filepath.Join(dir, "."+diskFile+"4711")
+	if err := os.WriteFile(half, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := full()
+	living(t, a, dir, func(*Cache) {
+		after(askFor + keepEvery)
+		if _, err := os.Stat(half); err != nil {
+			t.Errorf("what another agent writes: %v", err)
+		}
+		if err := written(); err != nil {
+			t.Fatal(err)
+		}
+		a.set(podsPath, podOf("n1", "new", "new", nil))
+		after(2 * keepEvery)
+		if _, err := os.Stat(half); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("what nobody writes any more: %v, want it to be gone", err)
+		}
+		if text := readKept(t, dir); !bytes.Contains(text, []byte(`"new"`)) {
+			t.Error("what came meanwhile is not kept")
+		}
+	})
+}
+
+// TestManyWrite has several write at once while others clean: nobody takes from another
+// what that is writing.
+func TestManyWrite(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, diskFile)
+	n := names{all: []string{"a", "b"}, isDone: true}
+	var writers sync.WaitGroup
+	for range 4 {
+		writers.Go(func() {
+			for range 100 {
+				if err := writeParts(path, heading{Version: diskVersion}, []part{n.part("names")}); err != nil {
+					t.Errorf("it was not written: %v", err)
+				}
+				(&Cache{disk: newDisk(dir), log: slog.New(slog.DiscardHandler)}).clean()
+			}
+		})
+	}
+	writers.Wait()
+	(&Cache{disk: newDisk(dir), log: slog.New(slog.DiscardHandler)}).clean()
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("files %v, error %v, want one", files, err)
+	}
+}
+
+// TestDiskFull fills the disk: it is told with file and reason, what was kept before
+// stays as it was, nothing half written is left, and with room again all is kept.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	kerneltest.NetNS(t, func() {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+		a := full()
+		var was []byte
+		log := living(t, a, dir, func(c *Cache) {
+			after(askFor + keepAfter)
+			was = readKept(t, dir)
+			filler := filepath.Join(dir, "filler")
+			if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+				t.Fatalf("the disk takes 1 MiB: %v", err)
+			}
+			for i := range 5 {
+				a.set(podsPath, podOf("n1", fmt.Sprintf("p%d", i), fmt.Sprintf("p%d", i), nil))
+				after(keepAgain)
+				wantAll(t, a, c)
+			}
+			if now := readKept(t, dir); !bytes.Equal(now, was) {
+				t.Errorf("on a full disk it is %q, want what it was", now)
+			}
+			if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
+				t.Errorf("files %v, error %v, want two", files, err)
+			}
+			other := empty(t)
+			if _, err := readParts(filepath.Join(dir, diskFile), other.isOurs, other.parts()); err != nil {
+				t.Errorf("what was kept before: %v", err)
+			}
+			if err := os.Remove(filler); err != nil {
+				t.Fatal(err)
+			}
+			after(2 * keepAgain)
+			if text := readKept(t, dir); !bytes.Contains(text, []byte(`"p4"`)) {
+				t.Error("with room again, what came is not kept")
+			}
+		})
+		for word, n := range map[string]int{"cannot be kept": 1, "is kept on the node again": 1, dir + "/." + diskFile: 1, unix.ENOSPC.Error(): 1} {
+			if told := strings.Count(log, word); told != n {
+				t.Errorf("%q is told %d times, want %d:\n%s", word, told, n, log)
+			}
+		}
+	})
 }
 
 // names are a part that keeps names.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,6 +43,7 @@ type disk struct {
 	asOf     time.Time // as of when that was known; zero where it is not needed
 	old      []*kind   // of which that was taken
 	isFailed bool      // nothing could be written
+	isClean  bool      // of what earlier runs left half written
 }
 
 func newDisk(dir string) disk {
@@ -100,6 +102,7 @@ func (c *Cache) write() bool {
 	case <-c.disk.news: // it is written with the rest
 	default:
 	}
+	c.clean()
 	node, _ := c.Node()
 	at := time.Now()
 	if slices.ContainsFunc(c.disk.old, func(k *kind) bool { return !k.store.current() }) {
@@ -181,8 +184,18 @@ func (c *Cache) isOurs(h heading) error {
 	return nil
 }
 
-// clean removes what was being written when an earlier run died.
+// clean removes what was being written when an earlier run died. While another agent
+// writes, which may be about to end, that is for later.
 func (c *Cache) clean() {
+	if c.disk.isClean {
+		return
+	}
+	unlock, err := lockDirectory(filepath.Dir(c.disk.path), unix.LOCK_EX|unix.LOCK_NB)
+	c.disk.isClean = err == nil || errors.Is(err, fs.ErrNotExist)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unlock() }()
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(c.disk.path), "."+diskFile+"*")) // the pattern is good
 	for _, path := range left {
 		if err := os.Remove(path); err != nil {

@@ -27,7 +27,7 @@ func (c *Cache) NAD(namespace, name string) (*cniv1.NetworkAttachmentDefinition,
 	}
 	what := "NetworkAttachmentDefinition " + title(namespace, name)
 	if why := c.whyNotRead(c.nads); why != nil {
-		return nil, fmt.Errorf("%s is not known, since none was read yet: %w", what, why)
+		return nil, fmt.Errorf("%s is not known: the agent has read none yet: %w", what, why)
 	}
 	resource := cniv1.GroupVersion.WithResource("network-attachment-definitions").GroupResource()
 	return nil, &absence{fmt.Sprintf("there is no %s: %s", what, c.nearNADs(namespace, name)), apierrors.NewNotFound(resource, name)}
@@ -109,7 +109,7 @@ func (c *Cache) Coordinator() (v2beta1.CoordinatorSpec, v2beta1.CoordinatorStatu
 
 func (c *Cache) whyNoCoordinator() error {
 	if why := c.whyNotRead(c.coordinators); why != nil {
-		return fmt.Errorf("SpiderCoordinator %s is not known, since none was read yet: %w", clusterCoordinator, why)
+		return fmt.Errorf("SpiderCoordinator %s is not known: the agent has read none yet: %w", clusterCoordinator, why)
 	}
 	resource := v2beta1.GroupVersion.WithResource("spidercoordinators").GroupResource()
 	return &absence{
