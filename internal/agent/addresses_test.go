@@ -26,7 +26,7 @@ func TestAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (a.Addresses() != nil) != want {
+		if (a.addresses != nil) != want {
 			t.Errorf("directory %q: the agent gives addresses: %v, want %v", dir, !want, want)
 		}
 		response := httptest.NewRecorder()

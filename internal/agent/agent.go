@@ -138,9 +138,6 @@ func outlive(run func(context.Context) error, done <-chan struct{}) func(context
 	}
 }
 
-// Addresses gives the node's pods their addresses; nil where the agent does not.
-func (a *Agent) Addresses() *address.Service { return a.addresses }
-
 // Handler serves the metrics and the agent's health.
 func (a *Agent) Handler() http.Handler { return a.exporter.Handler() }
 

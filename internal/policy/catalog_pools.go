@@ -139,20 +139,6 @@ func (c *Catalog) Pools() []Pool {
 	return c.pools.sorted
 }
 
-// poolsOf are the pools of a subnet, by name. It costs the subnet's pools and
-// no others.
-func (c *Catalog) poolsOf(cidr netip.Prefix) []Pool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	var pools []Pool
-	for _, name := range c.pools.of(cidr.Masked()) {
-		if entry := c.pools.byName[name]; entry.ok {
-			pools = append(pools, entry.pool)
-		}
-	}
-	return pools
-}
-
 // accepted are the pools that keep the rules, by name.
 func (x *poolIndex) accepted() []Pool {
 	pools := make([]Pool, 0, len(x.byName))

@@ -31,9 +31,6 @@ func TestPools(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b", "c"}, names(before)); diff != "" {
 		t.Errorf("Pools (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"a", "c"}, names(c.poolsOf(netip.MustParsePrefix("10.0.0.0/24")))); diff != "" {
-		t.Errorf("poolsOf (-want +got):\n%s", diff)
-	}
 	c.Remove(poolWith("a", "", nil))
 	c.Put(poolWith("broken", "10.0.0.0/24", nil))
 	if diff := cmp.Diff([]string{"b", "broken", "c"}, names(c.Pools())); diff != "" {

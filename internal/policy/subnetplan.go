@@ -45,7 +45,6 @@ const (
 	ReasonBadAnnotation   = "BadAnnotation"
 	ReasonUnknownSubnet   = "UnknownSubnet"
 	ReasonWrongFamily     = "WrongFamily"
-	ReasonSubnetDeleting  = "SubnetDeleting"
 	ReasonSubnetExhausted = "SubnetExhausted"
 )
 

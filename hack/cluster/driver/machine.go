@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -207,9 +206,4 @@ func (c *Cluster) Run(ctx context.Context, name string, command box.Command) err
 		return err
 	}
 	return b.Run(ctx, command)
-}
-
-// Log opens what a component of a machine has said.
-func (c *Cluster) Log(name, component string) (*os.File, error) {
-	return os.Open(c.dir.Log(name, component))
 }

@@ -95,13 +95,6 @@ func (c *cluster) leaseList() []*v1alpha1.AddressLease {
 	return slices.Clone(c.sorted)
 }
 
-// lease is the lease of a node, nil if it has none.
-func (c *cluster) lease(name string) *v1alpha1.AddressLease {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.leases[name]
-}
-
 // putLedger takes a ledger, and says whether an administrator wants something
 // done with it. Nobody else has anything to say there.
 func (c *cluster) putLedger(ledger *v1alpha1.PoolLedger) bool {

@@ -103,3 +103,10 @@ func TestLeaseStatus(t *testing.T) {
 		t.Errorf("what a round wrote hides what was asked since: %+v", got)
 	}
 }
+
+// lease is the lease of a node, nil if it has none.
+func (c *cluster) lease(name string) *v1alpha1.AddressLease {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leases[name]
+}
