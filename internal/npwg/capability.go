@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Native says whether the agent does the work of a type of plugin itself.
-func Native(pluginType string) bool {
+// isNative says whether the agent does the work of a type of plugin itself.
+func isNative(pluginType string) bool {
 	_, ok := native[pluginType]
 	return ok
 }
@@ -22,7 +22,7 @@ func (p Plugin) Can(capability string) bool {
 		return declared
 	}
 	return slices.Contains(native[p.Type], capability) ||
-		Native(p.Type) && slices.Contains(nativeIPAM[p.IPAM], capability)
+		isNative(p.Type) && slices.Contains(nativeIPAM[p.IPAM], capability)
 }
 
 // Check says what a pod asks of a network that no plugin of its chain can do. It
@@ -40,10 +40,10 @@ func Check(s Selected, c Chain) error {
 	return errors.Join(errs...)
 }
 
-// RuntimeConfig is what the pod asks of a network by capability. What the
+// requested is what the pod asks of a network by capability. What the
 // kubelet asks for is about the default network alone; the pod's own request
 // is stronger.
-func RuntimeConfig(s Selected, kubelet map[string]json.RawMessage) map[string]json.RawMessage {
+func requested(s Selected, kubelet map[string]json.RawMessage) map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	if s.Default {
 		maps.Copy(all, kubelet)

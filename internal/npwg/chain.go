@@ -164,7 +164,7 @@ func parsePlugin(raw json.RawMessage) (Plugin, error) {
 		return Plugin{}, fmt.Errorf("is no JSON: %w", err)
 	}
 	return Plugin{
-		Type: kind, IPAM: conf.Network.IPAM.Type, Native: Native(kind),
+		Type: kind, IPAM: conf.Network.IPAM.Type, Native: isNative(kind),
 		Capabilities: conf.Network.Capabilities, Config: compact.Bytes(),
 	}, nil
 }

@@ -162,6 +162,7 @@ func TestB3Capabilities(t *testing.T) {
 		}},
 		{name: "ips declared", element: `{"name":"rail0","ips":["10.1.0.5"]}`, config: `{"type":"macvlan","ipam":{"type":"static"},"capabilities":{"ips":true}}`},
 		{name: "ips declared false", element: `{"name":"rail0","ips":["10.1.0.5"]}`, config: `{"type":"macvlan","ipam":{"type":"spiderpool"},"capabilities":{"ips":false}}`, err: []string{"ips"}},
+		{name: "mac declared false", element: `{"name":"rail0","mac":"02:42:ac:11:00:02"}`, config: `{"type":"macvlan","capabilities":{"mac":false}}`, err: []string{"mac"}},
 		{name: "mac", element: `{"name":"rail0","mac":"02:42:ac:11:00:02"}`, config: `{"type":"macvlan"}`},
 		{name: "mac of ipvlan", element: `{"name":"rail0","mac":"02:42:ac:11:00:02"}`, config: `{"type":"ipvlan"}`, err: []string{networksAt + "[0].mac"}},
 		{name: "mac by the last plugin", element: `{"name":"rail0","mac":"02:42:ac:11:00:02"}`, config: `{"plugins":[{"type":"bridge"},{"type":"tuning"}]}`},
@@ -195,7 +196,7 @@ func TestB6KubeletRuntimeConfig(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, RuntimeConfig(tt.s, kubelet)); diff != "" {
+			if diff := cmp.Diff(tt.want, requested(tt.s, kubelet)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

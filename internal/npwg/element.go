@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"railhead/internal/policy/annotation"
 )
 
@@ -19,10 +21,11 @@ const (
 
 // selected is a network with what a pod asks of it, which package annotation has
 // checked.
-func selected(a annotation.Attachment, e *annotation.Requests) Selected {
+func selected(at *field.Path, a annotation.Attachment) Selected {
+	e := a.Requests
 	s := Selected{
-		Namespace: a.Namespace, Name: a.Name, Interface: a.Interface, IPs: a.IPs,
-		IPAMClaim: e.IPAMClaim, DeviceID: e.DeviceID, CNIArgs: e.CNIArgs,
+		Namespace: a.Namespace, Name: a.Name, Interface: a.Interface, At: at.String(),
+		IPs: a.IPs, IPAMClaim: e.IPAMClaim, DeviceID: e.DeviceID, CNIArgs: e.CNIArgs,
 	}
 	s.MAC, _ = net.ParseMAC(e.MAC) // nil where there is none
 	s.GUID, _ = net.ParseMAC(e.GUID)

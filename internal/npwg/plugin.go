@@ -76,7 +76,7 @@ func (c Chain) PluginConfig(i int, s Selected, call Call) ([]byte, error) {
 // runtimeConfig is what of a call's capabilities the plugin takes.
 func (p Plugin) runtimeConfig(s Selected, call Call) map[string]any {
 	taken := map[string]any{}
-	for capability, value := range RuntimeConfig(s, call.Kubelet) {
+	for capability, value := range requested(s, call.Kubelet) {
 		if p.Can(capability) {
 			taken[capability] = value
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	cniv1 "railhead/api/cni/v1"
+	"railhead/internal/policy"
 	"railhead/internal/policy/annotation"
 )
 
@@ -71,7 +72,7 @@ func (s Selected) String() string {
 
 // Networks are those of a pod in the order in which they are attached: the
 // default network, and what the annotation lists, a network as often as it is
-// there. Interfaces without a name get "net" and their place, as Multus has it,
+// there, but no more than policy.MostNetworks. Interfaces without a name get "net" and their place, as Multus has it,
 // or where another element asks for that name, the next number that is free.
 func Networks(pod Pod, c Config) ([]Selected, error) {
 	c.Interface = cmp.Or(c.Interface, "eth0")
@@ -79,12 +80,15 @@ func Networks(pod Pod, c Config) ([]Selected, error) {
 	first, errs := c.defaultNetwork(pod)
 	list := []Selected{first}
 	if text, ok := pod.Annotations[cniv1.AnnotationNetworks]; ok {
-		more, bad := read(pathOf(cniv1.AnnotationNetworks), text)
+		at := pathOf(cniv1.AnnotationNetworks)
+		attachments, bad := annotation.Networks(at, text)
 		errs = append(errs, bad...)
-		list = append(list, more...)
+		for i, a := range attachments {
+			list = append(list, selected(at.Index(i), a))
+		}
 	}
 	if len(errs) == 0 {
-		errs = c.complete(pod.Namespace, list)
+		errs = policy.FirstErrors(pathOf(cniv1.AnnotationNetworks), c.complete(pod.Namespace, list))
 	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, errs.ToAggregate())
@@ -105,14 +109,11 @@ func (c Config) defaultNetwork(pod Pod) (Selected, field.ErrorList) {
 		return own, nil
 	}
 	at := pathOf(cniv1.AnnotationDefaultNetwork)
-	list, errs := read(at, text)
-	switch {
-	case len(errs) > 0:
+	a, errs := annotation.DefaultNetwork(at, text)
+	if len(errs) > 0 {
 		return own, errs
-	case len(list) != 1:
-		return own, field.ErrorList{field.Invalid(at, text, fmt.Sprintf(`names %d networks: want one, as "namespace/name" or [{"name": …, "namespace": …}]`, len(list)))}
 	}
-	s := list[0]
+	s := selected(at.Index(0), a)
 	if s.Interface != "" && s.Interface != c.Interface {
 		return own, field.ErrorList{field.Invalid(at.Index(0).Child("interface"), s.Interface, fmt.Sprintf("the default network's interface is named by the runtime: want %q, or none", c.Interface))}
 	}
@@ -205,23 +206,4 @@ func name(list []Selected) field.ErrorList {
 		}
 	}
 	return errs
-}
-
-// read reads networks in either form. There are as many as elements, in their
-// order, where there are no errors.
-func read(at *field.Path, text string) ([]Selected, field.ErrorList) {
-	attachments, errs := annotation.Networks(at, text)
-	if len(errs) > 0 {
-		return nil, errs
-	}
-	requests := annotation.RequestsOf(text)
-	if requests == nil {
-		requests = make([]annotation.Requests, len(attachments))
-	}
-	list := make([]Selected, len(attachments))
-	for i, a := range attachments {
-		list[i] = selected(a, &requests[i])
-		list[i].At = at.Index(i).String()
-	}
-	return list, nil
 }

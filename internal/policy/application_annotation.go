@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -51,6 +50,10 @@ func interfaceClaims(path *field.Path, value string) ([]InterfaceClaim, Review) 
 	}
 	if len(list) == 0 {
 		review.refuse(path, value, "names no interface: want one or more, or no annotation")
+		return nil, review
+	}
+	if err := TooMany(path, len(list), MostInterfaces, "interfaces"); err != nil {
+		review.Errors = append(review.Errors, err)
 		return nil, review
 	}
 	named := 0
@@ -104,12 +107,14 @@ func reviewClaims(value string, list []subnetNames, at func(int) *field.Path) ([
 // subnetList holds names of subnets against the rules of names.
 func subnetList(path *field.Path, names []string) Review {
 	var review Review
+	seen := map[string]bool{}
 	for i, name := range names {
 		if faults := validation.IsDNS1123Subdomain(name); len(faults) != 0 {
 			review.refuse(path.Index(i), name, "is no name of a SpiderSubnet: want one of the cluster")
-		} else if slices.Index(names, name) != i {
+		} else if seen[name] {
 			review.refuse(path.Index(i), name, "is named twice: want each subnet once")
 		}
+		seen[name] = true
 	}
 	return review
 }

@@ -63,9 +63,13 @@ func ClaimOf(path *field.Path, annotations map[string]string, config Config) (*C
 		interfaces []InterfaceClaim
 	)
 	if value, ok := annotations[v2beta1.AnnotationSubnets]; ok {
-		interfaces, review = interfaceClaims(path.Key(v2beta1.AnnotationSubnets), value)
+		path := path.Key(v2beta1.AnnotationSubnets)
+		interfaces, review = interfaceClaims(path, value)
+		review.Errors = FirstErrors(path, review.Errors)
 	} else if value, ok := annotations[v2beta1.AnnotationSubnet]; ok {
-		interfaces, review = singleClaim(path.Key(v2beta1.AnnotationSubnet), value)
+		path := path.Key(v2beta1.AnnotationSubnet)
+		interfaces, review = singleClaim(path, value)
+		review.Errors = FirstErrors(path, review.Errors)
 	} else {
 		return nil, Review{}
 	}

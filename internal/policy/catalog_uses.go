@@ -190,18 +190,10 @@ func firstOf(users []user) user {
 func ReviewUse(obj *v2beta1.SpiderIPPool) Review {
 	var review Review
 	if _, err := allocationsOf(obj); err != nil {
-		review.refuse(field.NewPath("status", "allocatedIPs"), beginning(*obj.Status.AllocatedIPs, 64),
-			`says which addresses pods have, and cannot be read: want JSON such as {"10.0.0.9":{"pod":"default/a"}}, or none (%s)`, beginning(err.Error(), 256))
+		review.refuse(field.NewPath("status", "allocatedIPs"), Beginning(*obj.Status.AllocatedIPs, 64),
+			`says which addresses pods have, and cannot be read: want JSON such as {"10.0.0.9":{"pod":"default/a"}}, or none (%s)`, Beginning(err.Error(), 256))
 	}
 	return review
-}
-
-// beginning is a text, or as much of one that is longer than most bytes.
-func beginning(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // allocation is what status.allocatedIPs says of one address.

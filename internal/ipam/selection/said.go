@@ -55,7 +55,7 @@ func parse[T any](annotations map[string]string, key string, read func(*field.Pa
 	}
 	var errs field.ErrorList
 	if p.value, errs = read(annotationsPath().Key(key), text); len(errs) > 0 {
-		p.err = errs.ToAggregate()
+		p.err = policy.FirstErrors(annotationsPath().Key(key), errs).ToAggregate()
 	}
 	return p
 }

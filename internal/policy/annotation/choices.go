@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"railhead/api/spiderpool/v2beta1"
+	"railhead/internal/policy"
 )
 
 // Choice is the pools that a pod chooses for an interface, in the order written,
@@ -63,6 +64,9 @@ func Pools(at *field.Path, text string) ([]Choice, field.ErrorList) {
 	}
 	if len(list) == 0 {
 		return nil, field.ErrorList{field.Invalid(at, text, "it is empty: "+wantChoices)}
+	}
+	if err := policy.TooMany(at, len(list), policy.MostInterfaces, "interfaces"); err != nil {
+		return nil, field.ErrorList{err}
 	}
 	choices := make([]Choice, len(list))
 	for i := range list {

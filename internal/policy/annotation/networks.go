@@ -17,6 +17,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"railhead/internal/policy"
 )
 
 // Attachment is one network that a pod asks for.
@@ -26,24 +28,37 @@ type Attachment struct {
 	Interface string // in the pod; empty where the annotation names none
 	// IPs are the addresses that the pod asks for, with the prefix length that was
 	// written, else that of one address. Only the JSON form has them.
-	IPs []netip.Prefix
+	IPs      []netip.Prefix
+	Requests Requests // as written; the short form has none
 }
 
 // Networks reads the value of cniv1.AnnotationNetworks in either of its forms,
 // "namespace/name@interface,…" and a JSON list. Attachments that are well-formed
-// come with the errors of the others.
+// come with the first errors of the others; of more than policy.MostNetworks none
+// does.
 func Networks(path *field.Path, text string) ([]Attachment, field.ErrorList) {
+	read := shortList
 	if isJSON(text) {
-		return networkList(path, text)
+		read = networkList
+	}
+	list, errs := read(path, text)
+	return list, policy.FirstErrors(path, errs)
+}
+
+// shortList reads the short form.
+func shortList(path *field.Path, text string) ([]Attachment, field.ErrorList) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	items := strings.Split(text, ",")
+	if err := tooMany(path, len(items)); err != nil {
+		return nil, field.ErrorList{err}
 	}
 	var (
 		list []Attachment
 		errs field.ErrorList
 	)
-	for i, item := range strings.Split(text, ",") {
-		if strings.TrimSpace(text) == "" {
-			break
-		}
+	for i, item := range items {
 		a, bad := network(path.Index(i), item)
 		errs = append(errs, bad...)
 		if len(bad) == 0 {
@@ -51,6 +66,10 @@ func Networks(path *field.Path, text string) ([]Attachment, field.ErrorList) {
 		}
 	}
 	return list, append(errs, sameInterface(path, list)...)
+}
+
+func tooMany(path *field.Path, count int) *field.Error {
+	return policy.TooMany(path, count, policy.MostNetworks, "networks")
 }
 
 // DefaultNetwork reads the value of cniv1.AnnotationDefaultNetwork: one network, in
@@ -61,7 +80,7 @@ func DefaultNetwork(path *field.Path, text string) (Attachment, field.ErrorList)
 	case len(errs) > 0:
 		return Attachment{}, errs
 	case len(list) != 1:
-		return Attachment{}, field.ErrorList{field.Invalid(path, text, fmt.Sprintf(`names %d networks: want one, as "namespace/name" or [{"name": …, "namespace": …}]`, len(list)))}
+		return Attachment{}, policy.FirstErrors(path, field.ErrorList{field.Invalid(path, text, fmt.Sprintf(`names %d networks: want one, as "namespace/name" or [{"name": …, "namespace": …}]`, len(list)))})
 	}
 	return list[0], nil
 }
@@ -154,6 +173,9 @@ func networkList(path *field.Path, text string) ([]Attachment, field.ErrorList) 
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
 		return nil, field.ErrorList{field.Invalid(path, text, fmt.Sprintf(`is no JSON list: want [{"name": …, "namespace": …}, …] or "namespace/name,…" (%s)`, JSONError(err)))}
 	}
+	if err := tooMany(path, len(raw)); err != nil {
+		return nil, field.ErrorList{err}
+	}
 	var (
 		list   []Attachment
 		errs   field.ErrorList
@@ -169,7 +191,7 @@ func networkList(path *field.Path, text string) ([]Attachment, field.ErrorList) 
 		}
 		errs = append(errs, bad...)
 		if len(bad) == 0 {
-			list = append(list, e.attachment(&requests))
+			list = append(list, e.attachment(requests))
 		}
 	}
 	return list, append(errs, sameInterface(path, list)...)
@@ -184,8 +206,8 @@ func readElement(at *field.Path, raw json.RawMessage) (e element, requests Reque
 	return e, requests, append(errs, UnknownKeys(at, raw)...)
 }
 
-func (e *element) attachment(requests *Requests) Attachment {
-	a := Attachment{Namespace: e.Namespace, Name: e.Name, Interface: cmp.Or(e.Interface, e.OldInterface)}
+func (e *element) attachment(requests Requests) Attachment {
+	a := Attachment{Namespace: e.Namespace, Name: e.Name, Interface: cmp.Or(e.Interface, e.OldInterface), Requests: requests}
 	for _, text := range requests.IPs {
 		if ip, ok := parseIP(text); ok {
 			a.IPs = append(a.IPs, ip)
@@ -198,7 +220,7 @@ func (e *element) review(at *field.Path) field.ErrorList {
 	if e.Name == "" {
 		return field.ErrorList{field.Required(at.Child("name"), "the name of a NetworkAttachmentDefinition")}
 	}
-	return e.attachment(&Requests{}).review(func(key, value string) (*field.Path, string) { return at.Child(key), value })
+	return e.attachment(Requests{}).review(func(key, value string) (*field.Path, string) { return at.Child(key), value })
 }
 
 // parseIP reads an address that may have a prefix length. Host bits stay. An IPv4

@@ -27,11 +27,20 @@ func TestNetworks(t *testing.T) {
 		},
 		{
 			name: "JSON", text: `[{"name":"rail0","namespace":"ai","interface":"net1","ips":["10.1.0.5/24"],"mac":"02:42:ac:11:00:02"},{"name":"ib0","infiniband-guid":"0c:42:a1:03:00:65:12:34","x.example/y":1}]`,
-			want: []Attachment{{Namespace: "ai", Name: "rail0", Interface: "net1", IPs: []netip.Prefix{netip.MustParsePrefix("10.1.0.5/24")}}, {Name: "ib0"}},
+			want: []Attachment{
+				{
+					Namespace: "ai", Name: "rail0", Interface: "net1", IPs: []netip.Prefix{netip.MustParsePrefix("10.1.0.5/24")},
+					Requests: Requests{IPs: []string{"10.1.0.5/24"}, MAC: "02:42:ac:11:00:02"},
+				},
+				{Name: "ib0", Requests: Requests{GUID: "0c:42:a1:03:00:65:12:34"}},
+			},
 		},
 		{
 			name: "IPv4 in the form of IPv6", text: `[{"name":"rail0","ips":["::ffff:10.1.0.5","::ffff:10.1.0.6/120"]}]`,
-			want: []Attachment{{Name: "rail0", IPs: []netip.Prefix{netip.MustParsePrefix("10.1.0.5/32"), netip.MustParsePrefix("10.1.0.6/24")}}},
+			want: []Attachment{{
+				Name: "rail0", IPs: []netip.Prefix{netip.MustParsePrefix("10.1.0.5/32"), netip.MustParsePrefix("10.1.0.6/24")},
+				Requests: Requests{IPs: []string{"::ffff:10.1.0.5", "::ffff:10.1.0.6/120"}},
+			}},
 		},
 		{
 			name: "IPv4 in the form of IPv6, with a length that is none", text: `[{"name":"rail0","ips":["::ffff:10.1.0.7/64"]}]`,
@@ -56,7 +65,10 @@ func TestNetworks(t *testing.T) {
 		},
 		{
 			name: "keys in another case, and an old one", text: `[{"Name":"rail0","IPs":["10.1.0.5"],"deviceid":"x","Cni-Args":{"a":1},"ipam-claim-reference":"","interfaceRequest":"net1"}]`,
-			want: []Attachment{{Name: "rail0", Interface: "net1", IPs: []netip.Prefix{netip.MustParsePrefix("10.1.0.5/32")}}},
+			want: []Attachment{{
+				Name: "rail0", Interface: "net1", IPs: []netip.Prefix{netip.MustParsePrefix("10.1.0.5/32")},
+				Requests: Requests{IPs: []string{"10.1.0.5"}, DeviceID: "x", CNIArgs: map[string]json.RawMessage{"a": json.RawMessage("1")}},
+			}},
 		},
 		{
 			name: "unknown keys", text: `[{"name":"a"},{"name":"b","x.example/y":1},{"name":"c","ip":["10.1.0.5"],"gateway":{}}]`,
@@ -101,7 +113,13 @@ func TestNetworks(t *testing.T) {
 		},
 		{
 			name: "two default routes", text: `[{"name":"x","default-route":[]},{"name":"y","default-route":["10.1.0.1"]}]`,
-			want: []Attachment{{Name: "x"}}, errs: []string{"a[1].default-route: Forbidden"},
+			want: []Attachment{{Name: "x", Requests: Requests{DefaultRoute: &[]string{}}}}, errs: []string{"a[1].default-route: Forbidden"},
+		},
+		{
+			name: "a protocol that is meant", text: `[{"name":"x","portMappings":[{"hostPort":80,"containerPort":8080},{"hostPort":81,"containerPort":8080,"protocol":"udp"}]}]`,
+			want: []Attachment{{Name: "x", Requests: Requests{PortMappings: []PortMapping{
+				{HostPort: 80, ContainerPort: 8080, Protocol: "tcp"}, {HostPort: 81, ContainerPort: 8080, Protocol: "udp"},
+			}}}},
 		},
 	}
 	for _, tt := range tests {
@@ -172,8 +190,8 @@ func FuzzNetworks(f *testing.F) {
 	})
 }
 
-// readAgain wants attachments of a text, with no errors but of interfaces that are
-// asked for twice.
+// readAgain wants attachments of a text, whatever else they request, with no errors
+// but of interfaces that are asked for twice.
 func readAgain(t *testing.T, text string, want []Attachment) {
 	t.Helper()
 	got, errs := Networks(nil, text)
@@ -182,7 +200,7 @@ func readAgain(t *testing.T, text string, want []Attachment) {
 			t.Fatalf("%q: %v", text, errs)
 		}
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}), cmpopts.IgnoreFields(Attachment{}, "Requests")); diff != "" {
 		t.Errorf("%q (-first +again):\n%s", text, diff)
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Requests is what an element of the JSON form asks of its network, beyond what an
-// [Attachment] has.
+// Requests is what an element of the JSON form asks of its network.
 type Requests struct {
 	IPs          []string                   `json:"ips"`
 	MAC          string                     `json:"mac"`
@@ -81,22 +80,6 @@ func (r *Requests) review(at *field.Path) field.ErrorList {
 		errs = append(errs, r.Bandwidth.review(at.Child("bandwidth"))...)
 	}
 	return errs
-}
-
-// RequestsOf are those of each element of the value of an annotation that is good,
-// in their order; nil in the short form, which asks for nothing more.
-func RequestsOf(text string) []Requests {
-	if !isJSON(text) {
-		return nil
-	}
-	var list []Requests
-	if json.Unmarshal([]byte(text), &list) != nil {
-		return nil
-	}
-	for i := range list {
-		list[i].review(nil) // puts in what is meant where nothing is written
-	}
-	return list
 }
 
 // wrongType is an error of package json about an element, by its key and value.

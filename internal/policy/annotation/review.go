@@ -41,7 +41,7 @@ type grammar func(path *field.Path, text string) field.ErrorList
 func review(path *field.Path, annotations map[string]string, table map[string]grammar) (errs field.ErrorList, warnings []string) {
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if check, ok := table[key]; ok {
-			errs = append(errs, check(path.Key(key), annotations[key])...)
+			errs = append(errs, policy.FirstErrors(path.Key(key), check(path.Key(key), annotations[key]))...)
 		}
 	}
 	return errs, unknown(annotations, table)
@@ -63,7 +63,7 @@ func unknown(annotations map[string]string, table map[string]grammar) (warnings 
 			warnings = append(warnings, why)
 		}
 	}
-	return warnings
+	return policy.FirstWarnings(warnings)
 }
 
 // reviewElsewhere is of annotations that policy.ClaimOf reads.

@@ -2,6 +2,7 @@ package annotation
 
 import (
 	"encoding/json"
+	"fmt"
 	"path"
 	"strings"
 	"testing"
@@ -74,6 +75,46 @@ func TestReviewPod(t *testing.T) {
 				t.Errorf("warnings %q, want %d", warnings, tt.warnings)
 			}
 		})
+	}
+}
+
+// TestReviewPodMuch wants few and short errors and warnings of much that is wrong,
+// and no more elements than a pod can have interfaces.
+func TestReviewPodMuch(t *testing.T) {
+	t.Parallel()
+	list := func(text string, n int) string { return strings.TrimSuffix(strings.Repeat(text+",", n), ",") }
+	const p = "ipam.spidernet.io/"
+	for _, tt := range []struct{ name, key, text, last string }{
+		{"networks", "k8s.v1.cni.cncf.io/networks", list("x", 153), "Too many: 153: networks: want at most 152"},
+		{"networks as JSON", "k8s.v1.cni.cncf.io/networks", "[" + list("{}", 153) + "]", "Too many: 153: networks: want at most 152"},
+		{"bad networks", "k8s.v1.cni.cncf.io/networks", list("X", 152), "Too many: 152: errors: 142 more than those before"},
+		{"bad addresses", "k8s.v1.cni.cncf.io/networks", `[{"name":"x","ips":[` + list(`"x"`, 50000) + `]}]`, "Too many: 50000: errors: 49990 more than those before"},
+		{"no JSON", "k8s.v1.cni.cncf.io/networks", "[" + list("x", 1<<17), `"namespace/name,…" (invalid character 'x' looking for beginning of value)`},
+		{"default networks", "v1.multus-cni.io/default-network", list("x", 153), "Too many: 153: networks: want at most 152"},
+		{"pools", p + "ippools", "[" + list("{}", 154) + "]", "Too many: 154: interfaces: want at most 153"},
+		{"bad pools", p + "ippools", "[" + list("{ }", 153) + strings.Repeat(" ", 1<<18) + "]", "Too many: 153: errors: 143 more than those before"},
+		{"pools without JSON", p + "ippools", "[" + list("x", 1<<17), `want [{"interface": "eth0", "ipv4": [names], "ipv6": [names]}, …] (invalid character 'x' looking for beginning of value)`},
+		{"bad routes", p + "routes", "[" + list("{}", 50000) + "]", "Too many: 100000: errors: 99990 more than those before"},
+		{"subnets", p + "subnets", "[" + list("{}", 154) + "]", "Too many: 154: interfaces: want at most 153"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			errs, _ := ReviewPod(field.NewPath("a"), map[string]string{tt.key: tt.text})
+			var all []string
+			for _, err := range errs {
+				all = append(all, err.Error())
+			}
+			if text := strings.Join(all, "; "); len(text) > 10<<10 || !strings.HasSuffix(text, tt.last) {
+				t.Errorf("%d errors of %d bytes: %.300s\nwant at the end: %s", len(errs), len(text), text, tt.last)
+			}
+		})
+	}
+	many := map[string]string{}
+	for n := range 1000 {
+		many[fmt.Sprintf(p+"x%d", n)] = ""
+	}
+	if _, warnings := ReviewPod(nil, many); len(warnings) != 11 || warnings[10] != "and 990 more warnings" {
+		t.Errorf("%d warnings, the last of them %q", len(warnings), warnings[len(warnings)-1])
 	}
 }
 

@@ -55,14 +55,18 @@ func Inject(pod *corev1.Pod, namespace map[string]string, find Find, values Valu
 	if err != nil {
 		return Result{}, err
 	}
+	path := annotationPath(cniv1.AnnotationNetworks)
 	listed, err := parseSelections(pod.Annotations[cniv1.AnnotationNetworks])
 	if err != nil {
-		return Result{}, field.Invalid(annotationPath(cniv1.AnnotationNetworks), pod.Annotations[cniv1.AnnotationNetworks], err.Error())
+		return Result{}, policy.FirstErrors(path, field.ErrorList{field.Invalid(path, pod.Annotations[cniv1.AnnotationNetworks], err.Error())})[0]
 	}
 	list := merge(listed, networks, pod.Namespace)
+	if err := policy.TooMany(path, len(list), policy.MostNetworks, fmt.Sprintf("networks, of which annotation %s adds %d", asked.key, len(list)-len(listed))); err != nil {
+		return Result{}, err
+	}
 	if len(list) > len(listed) {
 		if err := setNetworks(pod, list); err != nil {
-			return Result{}, field.InternalError(annotationPath(cniv1.AnnotationNetworks), err)
+			return Result{}, field.InternalError(path, err)
 		}
 		result.Changed = true
 	}
