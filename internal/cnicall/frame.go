@@ -76,7 +76,22 @@ func encodeAnswer(a Answer) ([]byte, error) {
 	if err := a.valid(); err != nil {
 		return nil, err
 	}
+	if a.Error != nil {
+		a.Error = &Error{Code: a.Error.Code, Msg: cut(a.Error.Msg), Details: cut(a.Error.Details)}
+	}
 	return encode("answer", a)
+}
+
+// MostText is how many bytes of a text of an error are sent. Runtimes put it into
+// logs and Events.
+const MostText = 16 << 10
+
+// cut is a text, or as much of a longer one as is sent, with a note of it.
+func cut(text string) string {
+	if len(text) <= MostText {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d bytes in all)", strings.ToValidUTF8(text[:MostText], ""), len(text))
 }
 
 func decodeAnswer(body []byte) (Answer, error) {

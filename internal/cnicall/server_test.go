@@ -116,10 +116,16 @@ func TestCall(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	big := json.RawMessage(`"` + strings.Repeat("x", MaxMessage) + `"`)
+	long := strings.Repeat("€", MaxMessage)
+	beginning := strings.Repeat("€", MostText/len("€"))
 	s := serve(t, func(_ context.Context, r Request) Answer {
 		switch r.ContainerID {
 		case "error":
 			return failed(CodeTryAgain, "later", "why")
+		case "long":
+			return failed(CodeConfig, long, long+"!")
+		case "just":
+			return failed(CodeConfig, long[:3*(MostText/3)], "x"+long[:3*(MostText/3)])
 		case "panic":
 			panic("at the disco")
 		case "big":
@@ -135,6 +141,8 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"nothing", "", Answer{}},
 		{"error", "", failed(CodeTryAgain, "later", "why")},
+		{"long", "", failed(CodeConfig, beginning+"… (12582912 bytes in all)", beginning+"… (12582913 bytes in all)")},
+		{"just", "", failed(CodeConfig, beginning, "x"+beginning)},
 		{"panic", `ADD of container "panic": panic: at the disco`, failed(CodeInternal, "the agent panicked; its log says where", "at the disco")},
 		{"big", "answer: 4194318 bytes", failed(CodeInternal, "the agent's answer cannot be sent", "answer: 4194318 bytes, want at most 4194304")},
 		{"both", "an output and an error", failed(CodeInternal, "the agent's answer cannot be sent", "answer: an output and an error, want one of them")},
