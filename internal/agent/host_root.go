@@ -2,6 +2,9 @@ package agent
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 
@@ -15,16 +18,20 @@ func (r *networking) seen(path string) string {
 
 // seenNetNS is the path of a network namespace as this process sees it. Runtimes
 // keep them in /var/run/netns, and /var/run is a link to /run on the node: an
-// absolute one, which would lead out of HostRoot into our own /run.
-func (r *networking) seenNetNS(path string) string {
+// absolute one, which would lead out of HostRoot into our own /run: where it cannot be
+// followed, nobody knows whether the namespace is there.
+func (r *networking) seenNetNS(path string) (string, error) {
 	if r.config.CNI.HostRoot == "" || path == "" {
-		return path
+		return path, nil
 	}
 	dir, err := resolve(r.config.CNI.HostRoot, filepath.Dir(path))
-	if err != nil {
-		return r.seen(path) // opening it says what is wrong
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.seen(path), nil // opening it says so, too
 	}
-	return filepath.Join(dir, filepath.Base(path))
+	if err != nil {
+		return "", fmt.Errorf("where %s of the node is in %s: %w", path, r.config.CNI.HostRoot, err)
+	}
+	return filepath.Join(dir, filepath.Base(path)), nil
 }
 
 // resolve returns where a path below a root leads, with symbolic links as they

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
 	"railhead/internal/attach/record"
 	"railhead/internal/cnicall"
 	"railhead/internal/ipam/selection"
-	"railhead/internal/kernel/netns"
 )
 
 // add attaches a pod to all its networks and answers with the result of the
@@ -52,10 +52,13 @@ func (s *Server) again(ctx context.Context, c call) (answer json.RawMessage, don
 	if !ok {
 		return nil, false, nil
 	}
-	id, err := netns.Stat(s.config.NetNS(c.NetNS))
+	id, err := s.statNetNS(c.NetNS)
 	if err == nil && att.State == record.Attached && att.ID == id && att.BootID == s.config.BootID && len(att.Answer) > 0 {
 		answer, err = reprinted(att.Answer, c.conf.CNIVersion)
 		return answer, true, err
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, false, coded(cnicall.CodeTryAgain, fmt.Errorf("CNI_NETNS: %q: whether sandbox %s is attached already cannot be told: %w", c.NetNS, c.ContainerID, err))
 	}
 	undo, stop := detached(ctx)
 	defer stop()
@@ -94,15 +97,6 @@ func (s *Server) others(a *attempt) []string {
 		}
 	}
 	return list
-}
-
-// lives says whether the namespace of an attachment is still there.
-func (s *Server) lives(att record.Attachment) bool {
-	if att.BootID != s.config.BootID {
-		return false
-	}
-	id, err := netns.Stat(s.config.NetNS(att.NetNS))
-	return err == nil && id == att.ID
 }
 
 // attach does the work of an ADD.

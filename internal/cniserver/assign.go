@@ -26,7 +26,8 @@ import (
 type given struct {
 	assignment holder.Assignment
 	routes     []selection.InterfaceRoutes
-	clean      map[string]bool // interfaces that get no default route
+	clean      map[string]bool   // interfaces that get no default route
+	elsewhere  map[string]string // interfaces with an address of a pool that they would not choose now, and which
 	warnings   []string
 }
 
@@ -39,6 +40,10 @@ func (s *Server) choose(ctx context.Context, pod *metav1.PartialObjectMetadata, 
 	above, err := s.config.Cluster.Above(ctx, pod)
 	if err != nil {
 		return selection.Selection{}, fmt.Errorf("what is above pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	// Of pools that were not read yet it would say that there are none, or choose others.
+	if err := s.config.Cluster.Ready(); err != nil {
+		return selection.Selection{}, coded(cnicall.CodeTryAgain, fmt.Errorf("the agent does not know yet which pools there are: %w", err))
 	}
 	node, _ := s.config.Cluster.Node()
 	chosen, err := selection.Select(s.config.Cluster.Catalog(), &selection.Facts{
@@ -69,7 +74,7 @@ func interfacesOf(list []*network) ([]selection.Interface, error) {
 		}
 		interfaces[i] = one
 	}
-	return interfaces, coded(cnicall.CodeConfig, errors.Join(errs...))
+	return interfaces, coded(cnicall.CodeConfig, join(errs))
 }
 
 // configOf is a chain as the configuration that it was.
@@ -125,11 +130,13 @@ func (s *Server) assign(ctx context.Context, key holder.Key, pod *metav1.Partial
 	if err != nil {
 		return given{}, err
 	}
-	g := given{assignment: a, clean: map[string]bool{}, warnings: append(unknown, chosen.Warnings...)}
+	g := given{assignment: a, clean: map[string]bool{}, elsewhere: map[string]string{}, warnings: append(unknown, chosen.Warnings...)}
 	for _, nic := range chosen.NICs {
 		g.clean[nic.Interface] = nic.CleanGateway
 	}
-	return g, s.route(&g, chosen)
+	err = s.route(&g, chosen)
+	g.warnings = policy.FirstWarnings(g.warnings)
+	return g, err
 }
 
 // addresses waits for the addresses that a pod asks for. Where that takes long, the
@@ -146,6 +153,7 @@ func (s *Server) route(g *given, chosen selection.Selection) error {
 	for _, a := range g.assignment.Addresses {
 		pool, ok := poolOf(chosen, a)
 		if !ok {
+			g.elsewhere[a.Interface] = a.Pool
 			if pool, ok = s.config.Cluster.Catalog().Pool(a.Pool); !ok {
 				return coded(cnicall.CodeTryAgain, fmt.Errorf("interface %s has address %s of SpiderIPPool %s, which is not known: its gateway and routes are neither", a.Interface, a.Prefix.Addr(), a.Pool))
 			}

@@ -25,6 +25,7 @@ type attempt struct {
 	pod   *metav1.PartialObjectMetadata // nil before it is known
 	att   record.Attachment
 	ns    *netns.NS
+	path  string // by which this process reaches it
 	list  []*network
 	given given
 	// synced says that the record is on disk; nil before it was written.
@@ -69,7 +70,10 @@ func (s *Server) begin(ctx context.Context, c call) (*attempt, error) {
 		return a, coded(code, err)
 	}
 	a.pod = pod
-	if a.ns, err = netns.Open(s.config.NetNS(c.NetNS)); err != nil {
+	if a.path, err = s.config.NetNS(c.NetNS); err == nil {
+		a.ns, err = netns.Open(a.path)
+	}
+	if err != nil {
 		return a, coded(cnicall.CodeNamespace, fmt.Errorf("pod %s/%s: CNI_NETNS: %q: %w", pod.Namespace, pod.Name, c.NetNS, err))
 	}
 	a.att = record.Attachment{

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -65,26 +66,49 @@ func (s *Server) addIPAM(ctx context.Context, c call) (json.RawMessage, error) {
 	if a := s.attemptOf(c.ContainerID); a != nil {
 		return ipamOfAttempt(ctx, a, c) // a plugin of another that we run asks
 	}
-	unlock, err := s.sandboxes.lock(ctx, c.ContainerID)
+	unlock, err := s.lockIPAM(ctx, c)
 	if err != nil {
-		return nil, coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+		return nil, err
 	}
 	defer unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.sandboxes.interruptible(ipamID(c.ContainerID), cancel)
 	a, err := s.begin(ctx, c)
 	defer a.end()
 	if err == nil {
+		s.replace(ctx, a)
 		err = s.ipam(ctx, a)
 	}
 	if err != nil {
-		if a.pod != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, errInterrupted) {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
+		if a.pod != nil && !strings.Contains(err.Error(), a.podName()) {
 			err = coded(codeOf(err), fmt.Errorf("pod %s: interface %s: %w", a.podName(), c.IfName, err))
 		}
 		s.tell(ctx, a, err)
 		return nil, err
 	}
 	s.warn(ctx, a)
-	addresses, gateways, routes := a.given.of(c.IfName)
-	return printed(resultOfIPAM(addresses, gateways, routes), c.conf.CNIVersion)
+	return printed(resultOfIPAM(a.given.of(c.IfName)), c.conf.CNIVersion)
+}
+
+// ipamID is what calls of IPAM of a sandbox lock before they lock the sandbox itself:
+// the agent has that one locked while it runs plugins, which make such calls.
+func ipamID(sandbox string) string { return sandbox + "/" + pluginIPAM }
+
+// lockIPAM has a call of IPAM be alone with its sandbox.
+func (s *Server) lockIPAM(ctx context.Context, c call) (unlock func(), err error) {
+	first, err := s.sandboxes.lock(ctx, ipamID(c.ContainerID))
+	if err == nil {
+		var second func()
+		if second, err = s.sandboxes.lock(ctx, c.ContainerID); err == nil {
+			return func() { second(); first() }, nil
+		}
+		first()
+	}
+	return nil, coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
 }
 
 // ipamOfAttempt answers a plugin of another with what the pod was given.
@@ -94,50 +118,97 @@ func ipamOfAttempt(ctx context.Context, a *attempt, c call) (json.RawMessage, er
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	addresses, gateways, routes := a.given.of(c.IfName)
-	if len(addresses) == 0 {
+	result := resultOfIPAM(a.given.of(c.IfName))
+	if len(result.IPs) == 0 {
 		return nil, coded(cnicall.CodeConfig, fmt.Errorf("pod %s: interface %s was given no addresses: want it among the pod's networks", a.podName(), c.IfName))
 	}
-	return printed(resultOfIPAM(addresses, gateways, routes), c.conf.CNIVersion)
+	return printed(result, c.conf.CNIVersion)
 }
 
-// ipam has the pod of a call addressed, and records that the interface is.
+// ipam has the pod of a call addressed, and records what the interface is given.
 func (s *Server) ipam(ctx context.Context, a *attempt) error {
-	c := a.call
-	interfaces, err := s.interfacesBelow(ctx, c, a.pod)
+	interfaces, err := s.interfacesBelow(ctx, a.call, a.pod)
 	if err != nil {
 		return err
 	}
-	if had, ok := s.config.Records.Get(c.ContainerID); ok {
-		a.att = had
+	had, err := s.goOn(ctx, a, a.call.ContainerID)
+	if err != nil {
+		return err
+	}
+	if had.ContainerID != "" && !isBelow(had) {
+		return coded(cnicall.CodeConfig, fmt.Errorf("sandbox %s was attached by %s: want all of its interfaces attached by that, or none", had.ContainerID, ownPlugin))
 	}
 	a.att.State = record.Attached
-	a.att.Key = record.Key{PodUID: string(a.pod.UID), Sandbox: c.ContainerID}
-	a.att.Networks = slices.DeleteFunc(a.att.Networks, func(n record.Network) bool { return n.Interface == c.IfName })
-	a.att.Networks = append(a.att.Networks, record.Network{Name: c.conf.Name, Interface: c.IfName, From: fromBelow, Default: c.IfName == "eth0"})
+	a.att.Key = record.Key{PodUID: string(a.pod.UID), Sandbox: a.call.ContainerID}
+	if err := s.addressBelow(ctx, a, interfaces); err != nil {
+		return failed(err, s.forgetIPAM(ctx, a, had))
+	}
+	return nil
+}
+
+// goOn has an attempt go on from the record that earlier calls for the sandbox left, and
+// returns that; without a ContainerID if there is none. What was not done to its end,
+// or is of another network namespace, is taken away.
+func (s *Server) goOn(ctx context.Context, a *attempt, id string) (had record.Attachment, err error) {
+	had, ok := s.config.Records.Get(id)
+	if !ok {
+		return record.Attachment{}, nil
+	}
+	if had.State == record.Attached && had.Newer == 0 && !had.PlanLost && had.ID == a.att.ID && had.BootID == a.att.BootID {
+		a.att = had
+		a.att.Networks = slices.Clone(had.Networks)
+		return had, nil
+	}
+	undo, stop := detached(ctx)
+	defer stop()
+	if err := s.takeAway(undo, a.call, had, nil); err != nil {
+		return record.Attachment{}, fmt.Errorf("what an earlier attempt left: %w", err)
+	}
+	return record.Attachment{}, nil
+}
+
+// addressBelow has all interfaces of a pod addressed, or finds that they are, records
+// what the one that is asked for has, and asks on the wire about that.
+func (s *Server) addressBelow(ctx context.Context, a *attempt, interfaces []selection.Interface) error {
+	name := a.call.IfName
+	var err error
 	if a.given, err = s.assign(ctx, a.key(), a.pod, interfaces); err != nil {
 		return err
 	}
-	a.att.Sequence = a.given.assignment.Sequence
-	if err := s.keep(a); err != nil {
-		return errors.Join(err, s.forgetIPAM(ctx, a))
-	}
-	addresses, _, _ := a.given.of(c.IfName)
+	addresses, gateways, routes := a.given.of(name)
 	if len(addresses) == 0 {
-		return errors.Join(coded(cnicall.CodeConfig, errors.New("it is not among the interfaces that were given addresses with the pod's first one: want the network in the pod's annotation")), s.forgetIPAM(ctx, a))
+		return coded(cnicall.CodeConfig, errors.New("it is not among the interfaces that were given addresses with the pod's first one: want the network in the pod's annotation"))
 	}
+	if pool, is := a.given.elsewhere[name]; is {
+		return coded(cnicall.CodeConfig, fmt.Errorf("it was given an address of SpiderIPPool %s with the pod's first interface, and its network %s takes none of that: "+
+			"want interfaces named as the pod's annotation has them, in its order, or by their names: who attaches more, such as defaultNetworks of Multus, counts otherwise", pool, a.call.conf.Name))
+	}
+	told, err := json.Marshal(resultOfIPAM(addresses, gateways, routes))
+	if err != nil {
+		return err
+	}
+	element, err := elementOf(a.call.Config)
+	if err != nil {
+		return err
+	}
+	a.att.Sequence = a.given.assignment.Sequence
+	a.att.Report.Checks = slices.DeleteFunc(slices.Clone(a.att.Report.Checks), func(c record.Check) bool { return c.Interface == name }) // it is asked again
+	a.att.Networks = slices.DeleteFunc(a.att.Networks, func(n record.Network) bool { return n.Interface == name })
+	a.att.Networks = append(a.att.Networks, record.Network{
+		Name: a.call.conf.Name, Interface: name, From: fromBelow, Default: name == "eth0",
+		Delegated: []record.Delegate{{Type: pluginIPAM, IfName: name, Config: element, Result: told, Chain: atBelow}},
+	})
+	if err := s.keep(a); err != nil {
+		return err
+	}
+	s.noteGone(a.att.ContainerID, name, false)
 	if err := s.probeBelow(ctx, a, addresses); err != nil {
-		return errors.Join(err, s.forgetIPAM(ctx, a))
+		return err
 	}
-	return s.await(ctx, a)
-}
-
-// forgetIPAM gives all addresses of a sandbox back whose ADD failed: the pod's
-// runtime takes away what it has.
-func (s *Server) forgetIPAM(ctx context.Context, a *attempt) error {
-	undo, stop := detached(ctx)
-	defer stop()
-	return s.takeAway(undo, a.call, a.att, a.quarantine)
+	if err := s.await(ctx, a); err != nil {
+		return err
+	}
+	return context.Cause(ctx) // nobody waits for it any more
 }
 
 // interfacesBelow are the pod's interfaces. The one that is asked for says itself
@@ -219,33 +290,6 @@ func masterOf(text string) string {
 	return conf.Master
 }
 
-// delIPAM gives the addresses of a sandbox back with its last interface. A plugin
-// of another that we run ourselves may ask, too: its addresses go with the pod's.
-func (s *Server) delIPAM(ctx context.Context, c call) error {
-	if att, ok := s.config.Records.Get(c.ContainerID); !ok || !isBelow(att) {
-		return nil
-	}
-	unlock, err := s.sandboxes.lock(ctx, c.ContainerID)
-	if err != nil {
-		return coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
-	}
-	defer unlock()
-	att, ok := s.config.Records.Get(c.ContainerID)
-	if !ok {
-		return nil
-	}
-	att.Networks = slices.DeleteFunc(att.Networks, func(n record.Network) bool { return n.Interface == c.IfName })
-	if len(att.Networks) == 0 {
-		undo, stop := detached(ctx)
-		defer stop()
-		return s.takeAway(undo, c, att, nil)
-	}
-	if _, err := s.config.Records.Put(att); err != nil {
-		s.log.Warn("that an interface gave its addresses back is not recorded: they go with the pod's last", "sandbox", c.ContainerID, "error", err)
-	}
-	return nil
-}
-
 // delRecord takes away what a record has: what an interface stands on, or a pod's
 // routes, with the first interface that goes, as none stays without the others.
 func (s *Server) delRecord(ctx context.Context, c call, id string) error {
@@ -261,13 +305,4 @@ func (s *Server) delRecord(ctx context.Context, c call, id string) error {
 	undo, stop := detached(ctx)
 	defer stop()
 	return s.takeAway(undo, c, att, nil)
-}
-
-// checkIPAM says whether an interface has addresses.
-func (s *Server) checkIPAM(c call) error {
-	att, ok := s.config.Records.Get(c.ContainerID)
-	if ok && slices.ContainsFunc(att.Networks, func(n record.Network) bool { return n.Interface == c.IfName }) {
-		return nil
-	}
-	return coded(cnicall.CodeContainer, fmt.Errorf("sandbox %s: interface %s was given no addresses", c.ContainerID, c.IfName))
 }

@@ -48,11 +48,10 @@ func (s *Server) isKept(att record.Attachment, valid []types.GCAttachment) bool 
 // forgetUnlisted is what DEL would have done for each interface: addresses go with
 // the last one, routes with the first, what one stands on with it.
 func (s *Server) forgetUnlisted(ctx context.Context, c call, att record.Attachment, valid []types.GCAttachment) error {
-	att.Networks = slices.DeleteFunc(att.Networks, isUnlisted(c, att, valid))
-	if len(att.Networks) > 0 && pluginOf(att) == pluginIPAM {
-		_, err := s.put(att)
-		return err
+	if pluginOf(att) == pluginIPAM {
+		return s.leave(ctx, unasked(att), att, isUnlisted(c, att, valid))
 	}
+	att.Networks = slices.DeleteFunc(att.Networks, isUnlisted(c, att, valid))
 	undo, stop := detached(ctx)
 	defer stop()
 	return s.takeAway(undo, unasked(att), att, nil)

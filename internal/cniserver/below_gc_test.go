@@ -35,11 +35,11 @@ func TestBelowGC(t *testing.T) {
 			{pluginIPAM, "gpu1", both, 2, true},
 			{pluginCoordinator, "gpu1", both, 2, true},
 			{pluginIPAM, "gpu9", none, 2, true},
-			{pluginIPAM, "gpu2", none, 2, true},
 			{pluginIPAM, "gpu1", "null", 2, true}, // both live
 			{pluginCoordinator, "gpu1", "null", 2, true},
 			{pluginIPAM, "gpu1", strings.Replace(both, "box2", "box3", 1), 1, true},
 			{pluginCoordinator, "gpu1", none, 1, false},
+			{pluginIPAM, "gpu2", none, 1, false},
 			{pluginIPAM, "gpu1", none, 0, false},
 		} {
 			config := `{"cniVersion":"1.1.0","name":"` + step.network + `","type":"` + step.plugin + `","cni.dev/valid-attachments":` + step.valid + `}`

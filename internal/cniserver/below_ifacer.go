@@ -81,7 +81,7 @@ func (s *Server) ifacer(ctx context.Context, a *attempt) error {
 		Delegated: []record.Delegate{{Type: pluginIfacer, IfName: a.call.IfName, Config: element, Chain: atBelow}},
 	}}
 	a.att.Plan, err = s.config.Attacher.Plan(ctx, attach.Pod{
-		ContainerID: a.att.ContainerID, NetNS: s.config.NetNS(a.call.NetNS), Parents: []attach.Parent{*parent},
+		ContainerID: a.att.ContainerID, NetNS: a.path, Parents: []attach.Parent{*parent},
 	})
 	if err != nil {
 		return err

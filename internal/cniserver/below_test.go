@@ -209,21 +209,76 @@ func TestBelowRefused(t *testing.T) {
 	})
 }
 
-// TestBelowConflict has an address that another host has go into quarantine.
+// TestBelowConflict has an address that another host has go into quarantine, also where
+// an interface is not up yet, and stays so.
 func TestBelowConflict(t *testing.T) {
+	t.Parallel()
+	for name, up := range map[string]bool{"up": true, "down": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kerneltest.NetNS(t, func() {
+				w := newWorld(t)
+				s := w.sandbox("box1", "train")
+				w.addresses.doubtful = true
+				w.must(dialIn(t, int(w.fabric.Fd())), rtnl.AddressAdd{Address: rtnl.Address{LinkIndex: 210, Prefix: netip.MustParsePrefix("172.16.11.1/24")}})
+				w.must(w.node, rtnl.LinkAdd{Name: "net1", Kind: "macvlan", Mode: "bridge", Parent: 110, NetNS: int(s.file.Fd()), Index: 20, Up: up})
+				answer := w.server.Handle(t.Context(), s.belowRequest(cnicall.Add, pluginIPAM, "net1", macvlanConfig(0)))
+				if answer.Error == nil || !strings.Contains(answer.Error.Msg, "in use by") {
+					t.Errorf("%v, want a conflict", answer.Error)
+				}
+				if link, err := s.client.LinkByName("net1"); err != nil || link.Up != up {
+					t.Errorf("net1 is up: %t, want %t: %v", link.Up, up, err)
+				}
+				if len(w.addresses.released) != 1 || !strings.Contains(w.addresses.released[0], "map[172.16.11.1:") {
+					t.Errorf("released %q, want 172.16.11.1 in quarantine", w.addresses.released)
+				}
+				w.checkNothingLeft()
+			})
+		})
+	}
+}
+
+// TestBelowDualStack gives an interface an address of each family.
+func TestBelowDualStack(t *testing.T) {
 	t.Parallel()
 	kerneltest.NetNS(t, func() {
 		w := newWorld(t)
+		w.cluster.pool(t, "gpu1-6", "{subnet: 'fd00:11::/64', ips: ['fd00:11::1-fd00:11::f0'], gateway: 'fd00:11::fe'}")
 		s := w.sandbox("box1", "train")
-		w.addresses.doubtful = true
-		w.must(dialIn(t, int(w.fabric.Fd())), rtnl.AddressAdd{Address: rtnl.Address{LinkIndex: 210, Prefix: netip.MustParsePrefix("172.16.11.1/24")}})
 		w.must(w.node, rtnl.LinkAdd{Name: "net1", Kind: "macvlan", Mode: "bridge", Parent: 110, NetNS: int(s.file.Fd()), Index: 20, Up: true})
-		answer := w.server.Handle(t.Context(), s.belowRequest(cnicall.Add, pluginIPAM, "net1", macvlanConfig(0)))
-		if answer.Error == nil || !strings.Contains(answer.Error.Msg, "in use by") {
-			t.Errorf("%v, want a conflict", answer.Error)
+		config := strings.Replace(macvlanConfig(0), `["gpu1"]`, `["gpu1"],"default_ipv6_ippool":["gpu1-6"]`, 1)
+		answer := w.server.Handle(t.Context(), s.belowRequest(cnicall.Add, pluginIPAM, "net1", config))
+		if answer.Error != nil {
+			t.Fatal(answer.Error)
 		}
-		if len(w.addresses.released) != 1 || !strings.Contains(w.addresses.released[0], "map[172.16.11.1:") {
-			t.Errorf("released %q, want 172.16.11.1 in quarantine", w.addresses.released)
+		var result types100.Result
+		if err := json.Unmarshal(answer.Output, &result); err != nil || len(result.IPs) != 2 || len(result.Routes) != 2 {
+			t.Fatalf("IPAM answers %s, want an address and a default route of each family: %v", answer.Output, err)
+		}
+		for _, ip := range result.IPs {
+			prefix, _ := prefixOf(ip.Address)
+			w.must(s.client, rtnl.AddressAdd{Address: rtnl.Address{LinkIndex: 20, Prefix: prefix, NoDAD: true}})
+		}
+		w.addRoutes(s, 20, &result)
+		result.CNIVersion = "1.0.0"
+		prev, err := json.Marshal(result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer := w.server.Handle(t.Context(), s.coordinatorRequest(0, prev, `,"detectGateway":false`)); answer.Error != nil {
+			t.Fatal(answer.Error)
+		}
+		w.below(s, cnicall.Check, pluginCoordinator, "net1", `{"cniVersion":"1.0.0","name":"gpu1","type":"coordinator"}`)
+		w.below(s, cnicall.Del, pluginCoordinator, "net1", `{"cniVersion":"1.0.0","name":"gpu1","type":"coordinator"}`)
+		w.below(s, cnicall.Del, pluginIPAM, "net1", config)
+		addresses, err := s.client.Addresses()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range addresses {
+			if a.LinkIndex == 20 && !a.Prefix.Addr().IsLinkLocalUnicast() {
+				t.Errorf("net1 has %s still", a.Prefix)
+			}
 		}
 		w.checkNothingLeft()
 	})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 
 	types100 "github.com/containernetworking/cni/pkg/types/100"
@@ -14,7 +13,6 @@ import (
 	"railhead/internal/attach/probe"
 	"railhead/internal/attach/record"
 	"railhead/internal/cnicall"
-	"railhead/internal/kernel/rtnl"
 )
 
 // atBelow is the place in a chain of a configuration from below another runtime of
@@ -54,9 +52,9 @@ func (s *Server) addCoordinator(ctx context.Context, c call) (json.RawMessage, e
 
 // coordinate has a pod routed with one interface more, or as before.
 func (s *Server) coordinate(ctx context.Context, a *attempt, result *types100.Result) error {
-	had, ok := s.config.Records.Get(a.att.ContainerID)
-	if ok {
-		a.att = had
+	had, err := s.goOn(ctx, a, a.att.ContainerID)
+	if err != nil {
+		return err
 	}
 	element, err := elementOf(a.call.Config)
 	if err != nil {
@@ -67,12 +65,12 @@ func (s *Server) coordinate(ctx context.Context, a *attempt, result *types100.Re
 		return err
 	}
 	a.att.State = record.Attaching
-	a.att.Networks = slices.DeleteFunc(slices.Clone(a.att.Networks), func(n record.Network) bool { return n.Interface == a.call.IfName })
+	a.att.Networks = slices.DeleteFunc(a.att.Networks, func(n record.Network) bool { return n.Interface == a.call.IfName })
 	a.att.Networks = append(a.att.Networks, record.Network{
 		Name: a.call.conf.Name, Interface: a.call.IfName, From: fromBelow, Default: a.call.IfName == "eth0",
 		Delegated: []record.Delegate{{Type: pluginCoordinator, IfName: a.call.IfName, Config: element, Result: told, Chain: atBelow}},
 	})
-	pod := attach.Pod{ContainerID: a.call.ContainerID, NetNS: s.config.NetNS(a.call.NetNS)}
+	pod := attach.Pod{ContainerID: a.call.ContainerID, NetNS: a.path}
 	if pod.Interfaces, err = s.interfacesThere(a); err != nil {
 		return err
 	}
@@ -172,31 +170,6 @@ func (s *Server) probeRouted(ctx context.Context, a *attempt, interfaces []attac
 		return s.probe(ctx, a)
 	}
 	return nil
-}
-
-// probeBelow asks whether others have addresses that an interface is to get, which
-// another runtime has made already.
-func (s *Server) probeBelow(ctx context.Context, a *attempt, addresses []netip.Prefix) error {
-	client, err := rtnl.Dial(&rtnl.Config{NetNS: a.ns.FD()})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = client.Close() }() // it is only asked
-	link, err := client.LinkByName(a.call.IfName)
-	if err != nil || !link.Up {
-		return nil // it is made later
-	}
-	t := probe.Target{
-		Interface: link.Name, Index: link.Index, MAC: macOf(link.Address), Parent: masterOf(string(a.call.Config)),
-	}
-	fresh := false
-	for _, prefix := range addresses {
-		fresh = fresh || !s.isProven(a, prefix.Addr())
-		t.Addresses = append(t.Addresses, probe.Address{Addr: prefix.Addr(), Doubtful: a.given.doubtful(prefix.Addr())})
-	}
-	t.Detect.Conflict = fresh && s.config.Cluster.Catalog().Config().DetectConflict
-	a.targets = []probe.Target{t}
-	return s.probe(ctx, a)
 }
 
 // checkCoordinator compares a pod's routes with the kernel.

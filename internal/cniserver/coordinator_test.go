@@ -248,6 +248,59 @@ func TestCoordinatorDefaultRoute(t *testing.T) {
 	})
 }
 
+// TestCoordinatorDefaultRouteOfMultus has Multus give the pod's default route to the
+// network whose element asks for that, as it does behind each interface: the pod is
+// routed as at once, but for what eth0's own table has of the default route that Multus
+// took away before.
+func TestCoordinatorDefaultRouteOfMultus(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.cluster.pod("train", map[string]string{cniv1.AnnotationNetworks: `[{"name":"gpu1"},{"name":"gpu2","default-route":["172.16.12.254"]},{"name":"gpu3"}]`})
+		own := w.sandbox("box0", "train")
+		w.ok(own, cnicall.Add)
+		want := slices.DeleteFunc(w.routed(own), func(text string) bool { return strings.HasPrefix(text, "table 99 0.0.0.0/0 ") })
+		w.ok(own, cnicall.Del)
+		w.addresses.next = 0
+		s := w.sandbox("box1", "train")
+		if err := calico(delegate.Call{NetNS: s.path}, 1); err != nil {
+			t.Fatal(err)
+		}
+		w.dropDefault(s, 3)
+		for n := range 3 {
+			w.attachBelow(s, n)
+			w.dropDefault(s, 20+n)
+			if n == 1 {
+				w.must(s.client, rtnl.RouteAdd{Route: rtnl.Route{Dst: netip.MustParsePrefix("0.0.0.0/0"), Gateway: gatewayOf(n).Prefix.Addr(), LinkIndex: 20 + n}})
+			}
+		}
+		if diff := cmp.Diff(want, w.routed(s)); diff != "" {
+			t.Errorf("(-at once +rail by rail):\n%s", diff)
+		}
+		for n := range 3 {
+			w.below(s, cnicall.Check, pluginCoordinator, fmt.Sprintf("net%d", n+1), `{"cniVersion":"1.0.0","name":"gpu","type":"coordinator"}`)
+		}
+		for n := range 3 {
+			w.detachBelow(s, n)
+		}
+		w.checkNothingLeft()
+	})
+}
+
+// dropDefault takes a link's default route out of the main table.
+func (w *world) dropDefault(s *box, index int) {
+	w.t.Helper()
+	routes, err := s.client.Routes()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, r := range routes {
+		if r.Table == 254 && r.Dst.Bits() == 0 && r.LinkIndex == index {
+			w.must(s.client, rtnl.RouteDelete{Route: r})
+		}
+	}
+}
+
 // TestCoordinatorUnderlay has a pod's first interface be a rail, which needs a way to
 // the node.
 func TestCoordinatorUnderlay(t *testing.T) {

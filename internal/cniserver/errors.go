@@ -3,7 +3,9 @@ package cniserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/containernetworking/cni/pkg/types"
@@ -82,6 +84,31 @@ func isNetwork(err error) bool {
 	return errors.As(err, &temporary) && !errors.Is(err, fs.ErrNotExist) && temporary.Timeout() ||
 		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
 }
+
+// several are errors of which people need not read all.
+type several []error
+
+// severalShown is how many of several errors people are shown.
+const severalShown = 10
+
+// join makes one error of those that are not nil, or nil.
+func join(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
+	return several(errs)
+}
+
+func (s several) Error() string {
+	text := errors.Join(s[:min(len(s), severalShown)]...).Error()
+	if more := len(s) - severalShown; more > 0 {
+		text += fmt.Sprintf("\nand %d more errors", more)
+	}
+	return text
+}
+
+func (s several) Unwrap() []error { return s }
 
 // answerOf is an error as the runtime is told of it.
 func answerOf(err error) cnicall.Answer {

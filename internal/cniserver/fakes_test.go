@@ -257,11 +257,20 @@ type fakeAddresses struct {
 	vouched  []holder.Key
 	doubtful bool
 	epoch    int64
-	err      error // of Assign
+	err      error                           // of Assign
+	after    func(ctx context.Context) error // of Assign, of what was assigned; nil: nothing goes wrong
 	notReady error
 }
 
-func (f *fakeAddresses) Assign(_ context.Context, r holder.Request) (holder.Assignment, error) {
+func (f *fakeAddresses) Assign(ctx context.Context, r holder.Request) (holder.Assignment, error) {
+	a, err := f.assign(r)
+	if err == nil && f.after != nil {
+		err = f.after(ctx)
+	}
+	return a, err
+}
+
+func (f *fakeAddresses) assign(r holder.Request) (holder.Assignment, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {

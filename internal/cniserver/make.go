@@ -22,7 +22,7 @@ import (
 // on the wire whether they can be used.
 func (s *Server) make(ctx context.Context, a *attempt) error {
 	began := time.Now()
-	pod := attach.Pod{ContainerID: a.call.ContainerID, NetNS: s.config.NetNS(a.call.NetNS)}
+	pod := attach.Pod{ContainerID: a.call.ContainerID, NetNS: a.path}
 	for _, n := range a.list {
 		pod.Interfaces = append(pod.Interfaces, n.made)
 	}

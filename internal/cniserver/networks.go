@@ -3,7 +3,6 @@ package cniserver
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,6 +11,7 @@ import (
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	cniv1 "railhead/api/cni/v1"
 	"railhead/api/spiderpool/v2beta1"
@@ -73,19 +73,20 @@ func (s *Server) networksOf(ctx context.Context, c call, pod *metav1.PartialObje
 	}
 	reading, stop := context.WithTimeout(ctx, readMost)
 	defer stop()
+	read := onceEach(s.config.ReadNAD)
 	var (
 		list []*network
 		errs []error
 	)
 	for _, one := range selected {
-		n, err := s.network(reading, c, one)
+		n, err := s.network(reading, c, one, read)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		list = append(list, n)
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := join(errs); err != nil {
 		return nil, configured(err)
 	}
 	if err := s.giveDevices(pod, list); err != nil {
@@ -94,14 +95,36 @@ func (s *Server) networksOf(ctx context.Context, c call, pod *metav1.PartialObje
 	return list, s.build(pod, list)
 }
 
+// readNAD reads a NetworkAttachmentDefinition.
+type readNAD = func(ctx context.Context, namespace, name string) (*cniv1.NetworkAttachmentDefinition, error)
+
+// onceEach reads each NetworkAttachmentDefinition once, also one that is not there:
+// a pod may have many interfaces of one network.
+func onceEach(read readNAD) readNAD {
+	type answer struct {
+		nad *cniv1.NetworkAttachmentDefinition
+		err error
+	}
+	known := map[types.NamespacedName]answer{}
+	return func(ctx context.Context, namespace, name string) (*cniv1.NetworkAttachmentDefinition, error) {
+		key := types.NamespacedName{Namespace: namespace, Name: name}
+		a, ok := known[key]
+		if !ok {
+			a.nad, a.err = read(ctx, namespace, name)
+			known[key] = a
+		}
+		return a.nad, a.err
+	}
+}
+
 // network reads one network.
-func (s *Server) network(ctx context.Context, c call, one npwg.Selected) (*network, error) {
+func (s *Server) network(ctx context.Context, c call, one npwg.Selected, read readNAD) (*network, error) {
 	n := &network{selected: one}
 	var err error
 	if one.Name == "" {
 		n.chain, err = s.clusterChain(c)
 	} else {
-		n.chain, err = s.chainOf(ctx, one)
+		n.chain, err = s.chainBy(ctx, one, read)
 	}
 	if err != nil {
 		return nil, err
@@ -125,7 +148,12 @@ func (s *Server) network(ctx context.Context, c call, one npwg.Selected) (*netwo
 
 // chainOf is the chain of a NetworkAttachmentDefinition.
 func (s *Server) chainOf(ctx context.Context, one npwg.Selected) (npwg.Chain, error) {
-	nad, err := s.config.ReadNAD(ctx, one.Namespace, one.Name)
+	return s.chainBy(ctx, one, s.config.ReadNAD)
+}
+
+// chainBy is that chain, of a NetworkAttachmentDefinition that is read as said.
+func (s *Server) chainBy(ctx context.Context, one npwg.Selected, read readNAD) (npwg.Chain, error) {
+	nad, err := read(ctx, one.Namespace, one.Name)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", one.At, err)
 		if !apierrors.IsNotFound(err) {
@@ -200,7 +228,7 @@ func (s *Server) build(pod *metav1.PartialObjectMetadata, list []*network) error
 			errs = append(errs, n.coordinate(in))
 		}
 	}
-	return coded(cnicall.CodeConfig, errors.Join(errs...))
+	return coded(cnicall.CodeConfig, join(errs))
 }
 
 // coordinate gives a network a coordinator that has none in its chain: the pod

@@ -104,6 +104,22 @@ func TestTellNeeds(t *testing.T) {
 	})
 }
 
+// TestPoolsUnread has a pod come to an agent that has just started: that it knows of
+// no pools means nothing.
+func TestPoolsUnread(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "train")
+		w.cluster.setReady(errors.New("not read yet: SpiderIPPools (asked for now)"))
+		w.refused(s, cnicall.Add, cnicall.CodeTryAgain, "the agent does not know yet which pools there are: not read yet: SpiderIPPools")
+		w.cluster.setReady(nil)
+		w.ok(s, cnicall.Add)
+		w.ok(s, cnicall.Del)
+		w.checkNothingLeft()
+	})
+}
+
 // TestFirstStart installs Railhead: neither its controller nor its definitions are
 // there, and the controller has to be attached.
 func TestFirstStart(t *testing.T) {

@@ -1,17 +1,20 @@
 package cniserver
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	cniv1 "railhead/api/cni/v1"
 	"railhead/internal/agent/cluster"
 	"railhead/internal/attach"
 	"railhead/internal/attach/record"
@@ -23,13 +26,7 @@ import (
 // found are the repairs of a server that has done all of them.
 func (w *world) found() []string {
 	w.t.Helper()
-	for _, att := range w.server.config.Records.All() {
-		unlock, err := w.server.sandboxes.lock(w.t.Context(), att.ContainerID)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		unlock()
-	}
+	w.rest()
 	var list []string
 	for _, r := range w.server.Repairs() {
 		list = append(list, fmt.Sprintf("%s %s: %s", r.Pod, r.Sandbox, r.What))
@@ -236,6 +233,151 @@ func TestGC(t *testing.T) {
 		}
 		w.checkNothingLeft()
 		w.refused(one, cnicall.GC, cnicall.CodeConfig, "cni.dev/valid-attachments")
+	})
+}
+
+// TestStill leaves a sandbox alone that a call has attached anew or taken away since it
+// was looked at.
+func TestStill(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "plain")
+		w.ok(s, cnicall.Add)
+		old, _ := w.server.config.Records.Get("box1")
+		ended, end := context.WithCancel(t.Context())
+		end()
+		for _, step := range []struct {
+			name  string
+			verb  string // before
+			ctx   context.Context
+			still bool
+		}{
+			{"as it was", cnicall.Check, t.Context(), true},
+			{"the agent ends", cnicall.Check, ended, false},
+			{"taken away", cnicall.Del, t.Context(), false},
+			{"attached anew", cnicall.Add, t.Context(), false},
+		} {
+			w.ok(s, step.verb)
+			now, unlock := w.server.still(step.ctx, old)
+			if (unlock != nil) != step.still || step.still && now.ContainerID != "box1" {
+				t.Errorf("%s: %+v, to be worked at: %t", step.name, now, unlock != nil)
+			}
+			if unlock != nil {
+				unlock()
+			}
+		}
+		w.ok(s, cnicall.Del) // nobody has the lock
+	})
+}
+
+// TestGCClock takes away what an earlier run attached by a clock that was ahead.
+func TestGCClock(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "plain")
+		w.ok(s, cnicall.Add)
+		w.again(func(a record.Attachment) record.Attachment { a.At = a.At.AddDate(1, 0, 0); return a })
+		w.rest() // GC leaves alone what is being looked at
+		w.gcAll(s)
+		w.checkNothingLeft()
+	})
+}
+
+// gcAll has the runtime say that it has nothing.
+func (w *world) gcAll(s *box) {
+	w.t.Helper()
+	r := s.request(cnicall.GC)
+	r.Config = json.RawMessage(strings.Replace(string(r.Config), `"type"`, `"cni.dev/valid-attachments":[],"type"`, 1))
+	if answer := w.server.Handle(w.t.Context(), r); answer.Error != nil {
+		w.t.Error(answer.Error)
+	}
+}
+
+// TestGCMeanwhile has a pod attached while GC works at another: it was not there yet
+// when the runtime said what it has.
+func TestGCMeanwhile(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		one, two := w.sandbox("box1", "plain"), w.sandbox("box2", "train")
+		w.ok(one, cnicall.Add)
+		begun, finish, attached := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		w.delegate.during = func(_ context.Context, call string) error {
+			switch call {
+			case "ADD portmap": // of box2, whose record is there
+				close(begun)
+				<-finish
+			case "DEL portmap": // of box1, by GC
+				close(finish)
+				<-attached
+			}
+			return nil
+		}
+		go func() {
+			defer close(attached)
+			if err := w.call(two, cnicall.Add); err != nil {
+				t.Errorf("ADD: %v", err)
+			}
+		}()
+		<-begun
+		w.gcAll(one)
+		w.delegate.during = nil
+		w.ok(two, cnicall.Check)
+		w.refused(one, cnicall.Check, cnicall.CodeContainer, "box1")
+		w.ok(two, cnicall.Del)
+		w.checkNothingLeft()
+	})
+}
+
+// TestRestartStuck has a plugin of another be stuck in as many sandboxes as are put
+// right at once, and more: pods that run are served.
+func TestRestartStuck(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.cluster.pod("one", map[string]string{cniv1.AnnotationNetworks: "gpu1"})
+		var healthy []*box
+		for n := range repairers + 4 {
+			w.ok(w.sandbox(fmt.Sprintf("half%d", n), "plain"), cnicall.Add)
+		}
+		for n := range 4 {
+			healthy = append(healthy, w.sandbox(fmt.Sprintf("box%d", n), "one"))
+			w.ok(healthy[n], cnicall.Add)
+		}
+		stuck, mended := make(chan struct{}, repairers+4), make(chan struct{})
+		w.delegate.during = func(_ context.Context, call string) error {
+			if call == "DEL portmap" {
+				stuck <- struct{}{}
+				<-mended
+			}
+			return nil
+		}
+		w.again(func(a record.Attachment) record.Attachment {
+			if strings.HasPrefix(a.ContainerID, "half") {
+				a.State = record.Detaching
+			}
+			return a
+		})
+		for range repairers {
+			<-stuck
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute) // who waits for the plugin, waits for ever
+		defer stop()
+		for _, s := range healthy {
+			if answer := w.server.Handle(ctx, s.request(cnicall.Check)); answer.Error != nil {
+				t.Errorf("%s: %v", s.id, answer.Error)
+			}
+		}
+		close(mended)
+		if found := w.found(); len(found) != repairers+4 {
+			t.Errorf("%d repairs, want %d: %q", len(found), repairers+4, found)
+		}
+		for _, s := range healthy {
+			w.ok(s, cnicall.Del)
+		}
+		w.checkNothingLeft()
 	})
 }
 

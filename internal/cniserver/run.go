@@ -17,7 +17,6 @@ import (
 	"railhead/internal/attach"
 	"railhead/internal/attach/record"
 	"railhead/internal/ipam/journal"
-	"railhead/internal/kernel/netns"
 	"railhead/internal/npwg"
 )
 
@@ -32,11 +31,14 @@ type Repair struct {
 }
 
 const (
+	// lookers is how many sandboxes are compared with the kernel at once.
+	lookers = 8
 	// repairers is how many sandboxes are put right at once.
 	repairers = 8
 	// repairsKept is how many repairs are remembered.
 	repairsKept = 1000
-	// lookEvery is how often it is looked whether the API server can be asked.
+	// lookEvery is how often it is looked whether the API server can be asked, and a
+	// sandbox looked at that could not be.
 	lookEvery = time.Second
 )
 
@@ -63,8 +65,8 @@ func (s *Server) repaired(att record.Attachment, what string, err error) {
 	s.log.Info("an attachment was put right", "pod", r.Pod, "sandbox", r.Sandbox, "found", what)
 }
 
-// Run compares records with the kernel and puts right what an earlier run left,
-// then serves until ctx ends, and returns its error once nothing of it goes on.
+// Run compares records with the kernel, puts right what an earlier run left meanwhile,
+// and serves until ctx ends, and returns its error once nothing of it goes on.
 // Calls for a sandbox that is being put right wait for that alone. Calls that are
 // under way when ctx ends are waited for: who serves them ends first, and the
 // records are closed after Run.
@@ -75,7 +77,7 @@ func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { s.publisher.run(ctx); return nil })
 	group.Go(func() error { return s.watch(ctx) })
-	s.restart(ctx, group)
+	s.restart(ctx)
 	close(s.started)
 	group.Go(func() error { s.republish(ctx); return nil })
 	group.Go(func() error { s.tellReady(ctx); return nil })
@@ -96,7 +98,7 @@ func (s *Server) tellDamage() {
 	case journal.DamageTail:
 		s.log.Info("the last record of an attachment was not written to its end", "damage", damage)
 	default:
-		s.log.Error("records of attachments are lost: DEL takes away what it finds of their pods, and addresses are free some minutes after these are gone", "damage", damage)
+		s.log.Error("records of attachments are lost: DEL takes away what it finds of their pods; addresses that it cannot free are free some minutes after these are gone", "damage", damage)
 	}
 }
 
@@ -110,10 +112,10 @@ func (s *Server) watch(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// restart locks every sandbox that is not as it was left, and puts these right
-// meanwhile.
-func (s *Server) restart(ctx context.Context, group *errgroup.Group) {
-	slots := make(chan struct{}, repairers)
+// restart has every sandbox looked at, and put right what is not as it was left, while
+// calls are served.
+func (s *Server) restart(ctx context.Context) {
+	looks, repairs := make(slots, lookers), make(slots, repairers)
 	names := map[int]string{} // of the node's netdevs
 	if links, err := net.Interfaces(); err == nil {
 		for _, l := range links {
@@ -121,57 +123,107 @@ func (s *Server) restart(ctx context.Context, group *errgroup.Group) {
 		}
 	}
 	for _, att := range s.config.Records.All() {
-		unlock, free := s.sandboxes.tryLock(att.ContainerID)
-		if !free {
-			continue // nobody is served yet
+		what, err := s.broken(att)
+		if err != nil {
+			s.repaired(att, "it cannot be looked at; nothing was changed, and it is tried again", err)
 		}
-		if what := s.broken(att); what != "" {
-			group.Go(func() error {
-				defer unlock()
-				slots <- struct{}{}
-				defer func() { <-slots }()
-				if ctx.Err() != nil {
-					return nil // the next run finds it
-				}
-				undo, stop := detached(ctx)
-				defer stop()
-				s.repaired(att, what, s.takeAway(undo, unasked(att), att, nil))
-				return nil
-			})
-			continue
+		if what == "" && att.State == record.Attached {
+			att = s.renamed(att, names)
+			s.claim(att)
 		}
-		att = s.renamed(att, names)
-		s.claim(att)
-		group.Go(func() error {
-			defer unlock()
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			s.compare(ctx, att)
-			return nil
-		})
+		s.background.run(func() { s.putRight(ctx, att, looks, repairs) })
 	}
 }
 
-// broken says why what is recorded cannot stay; "" where it can.
-func (s *Server) broken(att record.Attachment) string {
+// slots are how many may do something at once.
+type slots chan struct{}
+
+// take waits for a slot, and says whether there was one before ctx ended.
+func (s slots) take(ctx context.Context) bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false // the next run finds it
+	}
+}
+
+func (s slots) free() { <-s }
+
+// putRight looks at a sandbox until that can be done, and takes away what cannot stay.
+// It locks the sandbox for no longer than it works at it, and waits for a slot before:
+// plugins of others, which run to take one away, may be stuck for long.
+func (s *Server) putRight(ctx context.Context, att record.Attachment, looks, repairs slots) {
+	what, err := s.look(ctx, att, looks)
+	for err != nil && ctx.Err() == nil {
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+		}
+		what, err = s.look(ctx, att, looks)
+	}
+	if what == "" || !repairs.take(ctx) {
+		return
+	}
+	defer repairs.free()
+	now, unlock := s.still(ctx, att)
+	if unlock == nil {
+		return
+	}
+	defer unlock()
+	undo, stop := detached(ctx)
+	defer stop()
+	s.repaired(now, what, s.takeAway(undo, unasked(now), now, nil))
+}
+
+// look says why a sandbox cannot stay; "" where it can, and of one that a call has
+// taken away or attached anew meanwhile. The error says why it cannot be looked at.
+func (s *Server) look(ctx context.Context, att record.Attachment, looks slots) (what string, err error) {
+	if !looks.take(ctx) {
+		return "", nil
+	}
+	defer looks.free()
+	now, unlock := s.still(ctx, att)
+	if unlock == nil {
+		return "", nil
+	}
+	defer unlock()
+	if what, err = s.broken(now); what == "" && err == nil {
+		what = s.compare(ctx, now)
+	}
+	return what, err
+}
+
+// still locks the sandbox of an attachment, and returns its record as it is now. Without
+// unlock there is nothing to do: the attachment is gone, or ctx ended.
+func (s *Server) still(ctx context.Context, att record.Attachment) (now record.Attachment, unlock func()) {
+	unlock, err := s.sandboxes.lock(ctx, att.ContainerID)
+	if err != nil {
+		return now, nil
+	}
+	if now, is := s.config.Records.Get(att.ContainerID); is && now.At.Equal(att.At) && ctx.Err() == nil {
+		return now, unlock
+	}
+	unlock()
+	return now, nil
+}
+
+// broken says why what is recorded cannot stay; "" where it can. The error is that
+// nobody can tell.
+func (s *Server) broken(att record.Attachment) (what string, err error) {
 	if att.Newer != 0 {
-		return fmt.Sprintf("its record is of a later release (%d)", att.Newer)
+		return fmt.Sprintf("its record is of a later release (%d)", att.Newer), nil
 	}
-	if att.BootID != s.config.BootID {
-		return "the node was started again since it was attached"
-	}
-	id, err := netns.Stat(s.config.NetNS(att.NetNS))
+	what, err = s.ended(att)
 	switch {
-	case err != nil:
-		return "its network namespace is gone"
-	case id != att.ID:
-		return "its network namespace is another one now"
+	case what != "" || err != nil:
+		return what, err
 	case att.State == record.Attaching:
-		return "it was half attached when the agent ended"
+		return "it was half attached when the agent ended", nil
 	case att.State == record.Detaching:
-		return "it was half taken away when the agent ended"
+		return "it was half taken away when the agent ended", nil
 	}
-	return ""
+	return "", nil
 }
 
 // renamed tells which netdevs of the node have other names than when interfaces
@@ -206,24 +258,24 @@ func (s *Server) renamed(att record.Attachment, names map[int]string) record.Att
 // errPlanLost is of a record with a damaged line.
 var errPlanLost = errors.New("what was made for it is not known any more: its links go with it, and what the node has of it must be looked for")
 
-// compare tells where the kernel has other than the record of a pod that runs.
-func (s *Server) compare(ctx context.Context, att record.Attachment) {
+// compare tells where the kernel has other than the record of a pod that runs. It
+// returns why that cannot stay; "" where it can.
+func (s *Server) compare(ctx context.Context, att record.Attachment) (what string) {
 	if att.PlanLost {
 		s.repaired(att, "its record is damaged; the pod runs, and nothing was changed", errPlanLost)
 	}
 	if att.Plan == nil {
-		return
+		return ""
 	}
 	err := s.config.Attacher.Check(ctx, att.Plan)
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case errors.Is(err, attach.ErrOtherNamespace):
-		undo, stop := detached(ctx)
-		defer stop()
-		s.repaired(att, "its network namespace is another one now", s.takeAway(undo, unasked(att), att, nil))
+		return "its network namespace is another one now"
 	default:
 		s.repaired(att, "the kernel has other than what was attached; the pod runs, and nothing was changed", err)
 	}
+	return ""
 }
 
 // republish sends what an earlier run did not: status of pods that have none, or

@@ -106,8 +106,8 @@ type Config struct {
 	// BootID is that of the running kernel: what another one had is gone.
 	BootID string
 	// NetNS is the path by which this process reaches a network namespace that the
-	// runtime has at a path; nil: the same one.
-	NetNS func(path string) string
+	// runtime has at a path; nil: the same one. The error is that this cannot be told.
+	NetNS func(path string) (string, error)
 	// Allocated are the devices that the kubelet allocated for a pod, by resource;
 	// nil: none are known.
 	Allocated func(podUID string) map[string][]string
@@ -134,7 +134,7 @@ type Server struct {
 
 	// background is what goes on: calls, and what follows their answers.
 	background works
-	// started is closed once what an earlier run left is put right: no call is served before.
+	// started is closed once it is known what an earlier run left: no call is served before.
 	started chan struct{}
 
 	mu      sync.Mutex
@@ -144,6 +144,7 @@ type Server struct {
 	proven  map[grantedAddress]bool            // nobody else had them
 	claimed map[string]map[string][]netip.Addr // by sandbox and parent
 	pods    map[string]string                  // by sandbox with a record: UID of its pod
+	gone    map[string][]string                // by sandbox: interfaces without addresses, which its record still has
 	told    map[string]time.Time               // Events that were made, and when
 }
 
@@ -177,7 +178,7 @@ func New(config Config) (*Server, error) {
 		config.Now = time.Now
 	}
 	if config.NetNS == nil {
-		config.NetNS = func(path string) string { return path }
+		config.NetNS = func(path string) (string, error) { return path, nil }
 	}
 	if config.ReadNAD == nil {
 		config.ReadNAD = func(_ context.Context, namespace, name string) (*cniv1.NetworkAttachmentDefinition, error) {
@@ -186,7 +187,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, log: config.Logger, sandboxes: newSandboxes(), started: make(chan struct{}),
-		running: map[string]*attempt{}, proven: map[grantedAddress]bool{}, claimed: map[string]map[string][]netip.Addr{}, pods: map[string]string{}, told: map[string]time.Time{},
+		running: map[string]*attempt{}, proven: map[grantedAddress]bool{}, claimed: map[string]map[string][]netip.Addr{}, pods: map[string]string{}, gone: map[string][]string{}, told: map[string]time.Time{},
 	}
 	for _, att := range config.Records.All() {
 		s.pods[att.ContainerID] = att.PodUID

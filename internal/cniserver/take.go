@@ -2,8 +2,10 @@ package cniserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -25,17 +27,22 @@ import (
 // which it came, and goes on after errors. It needs the record and the kernel
 // alone. What it could not take stays in the record, for the next time.
 //
-// Addresses are free again once no interface has them.
+// Addresses are free again once no interface has them: the namespace is gone, or all
+// that has them is, interfaces of others' plugins too.
 func (s *Server) takeAway(ctx context.Context, c call, att record.Attachment, quarantine map[netip.Addr]string) error {
 	if att.Newer != 0 {
 		return fmt.Errorf("the record of sandbox %s is of a later release (%d): start that release to take it away", att.ContainerID, att.Newer)
 	}
-	s.unclaim(att.ContainerID)
-	s.publisher.drop(att.ContainerID)
-	lives := s.lives(att)
-	if !lives {
+	why, err := s.ended(att)
+	if err != nil {
+		return err
+	}
+	gone := why != ""
+	if gone {
 		c.NetNS = ""
 	}
+	s.unclaim(att.ContainerID)
+	s.publisher.drop(att.ContainerID)
 	att.State = record.Detaching
 	if _, err := s.put(att); err != nil {
 		s.log.Debug("that an attachment is being taken away is not recorded", "sandbox", att.ContainerID, "error", err)
@@ -43,7 +50,7 @@ func (s *Server) takeAway(ctx context.Context, c call, att record.Attachment, qu
 	errs := []error{s.delForeign(ctx, c, &att, true)}
 	undone := s.undo(ctx, att)
 	errs = append(errs, undone, s.delForeign(ctx, c, &att, false))
-	if undone == nil || !lives {
+	if gone || undone == nil && !isAddressed(att) {
 		errs = append(errs, s.release(ctx, att, quarantine))
 	}
 	s.removeDeviceInfo(att)
@@ -60,16 +67,32 @@ func (s *Server) takeAway(ctx context.Context, c call, att record.Attachment, qu
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.pods, att.ContainerID)
+	delete(s.gone, att.ContainerID)
 	return nil
 }
 
-// undo takes away what we made.
+// isAddressed says whether plugins of others are still to take an interface away that
+// has addresses of ours.
+func isAddressed(att record.Attachment) bool {
+	return slices.ContainsFunc(att.Networks, func(n record.Network) bool {
+		return slices.ContainsFunc(n.Delegated, func(d record.Delegate) bool {
+			var conf struct {
+				IPAM struct {
+					Type string `json:"type"`
+				} `json:"ipam"`
+			}
+			return d.Chain != atBelow && json.Unmarshal(d.Config, &conf) == nil && conf.IPAM.Type == pluginIPAM
+		})
+	})
+}
+
+// undo takes away what we made, and addresses that IPAM gave to interfaces of others.
 func (s *Server) undo(ctx context.Context, att record.Attachment) error {
 	switch {
 	case att.PlanLost && s.lives(att):
-		return sweep(s.config.NetNS(att.NetNS)) // what the node has of it, nobody knows any more
+		return s.sweep(att.NetNS) // what the node has of it, nobody knows any more
 	case att.Plan == nil:
-		return nil
+		return s.unaddress(att, att.Networks)
 	}
 	return s.config.Attacher.Undo(ctx, att.Plan, func(shared string) bool { return s.inUse(shared, att.ContainerID) })
 }
@@ -93,7 +116,9 @@ func (s *Server) release(ctx context.Context, att record.Attachment, quarantine 
 	if att.Key.PodUID == "" {
 		return nil
 	}
-	return s.config.Addresses.Release(ctx, holder.Key{PodUID: types.UID(att.Key.PodUID), Sandbox: att.Key.Sandbox}, att.Sequence, quarantine)
+	found := conflictsOf(att)
+	maps.Copy(found, quarantine)
+	return s.config.Addresses.Release(ctx, holder.Key{PodUID: types.UID(att.Key.PodUID), Sandbox: att.Key.Sandbox}, att.Sequence, found)
 }
 
 // delForeign runs DEL of others' plugins, the last first: those behind interfaces
@@ -157,8 +182,8 @@ func (s *Server) removeDeviceInfo(att record.Attachment) {
 }
 
 // sweep removes links of our group from a namespace that no record is of.
-func sweep(path string) error {
-	client, err := dial(path)
+func (s *Server) sweep(path string) error {
+	client, err := s.dial(path)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil
@@ -174,8 +199,12 @@ func sweep(path string) error {
 	return nil
 }
 
-// dial opens a client of the network namespace at a path.
-func dial(path string) (*rtnl.Client, error) {
+// dial opens a client of the network namespace that the node has at a path.
+func (s *Server) dial(path string) (*rtnl.Client, error) {
+	path, err := s.config.NetNS(path)
+	if err != nil {
+		return nil, err
+	}
 	ns, err := netns.Open(path)
 	if err != nil {
 		return nil, err

@@ -1,11 +1,19 @@
 package cniserver
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
+	cniv1 "railhead/api/cni/v1"
 	"railhead/internal/attach"
 	"railhead/internal/attach/record"
+	"railhead/internal/cnicall"
+	"railhead/internal/cniserver/delegate"
 	"railhead/internal/kernel/kerneltest"
+	"railhead/internal/kernel/rtnl"
 )
 
 // TestInUse: a shared link goes with the last pod that stands on it, also when all
@@ -45,4 +53,64 @@ func TestInUse(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestForeignStays has the plugin of another fail that is to take away an interface
+// with addresses of ours: they are free once the interface is gone, or the namespace.
+func TestForeignStays(t *testing.T) {
+	t.Parallel()
+	notThere := fmt.Errorf("plugin ovs: %w", delegate.ErrNotThere)
+	for _, tt := range []struct {
+		name  string
+		fails map[string]error
+		words []string
+		mend  func(w *world, s *box)
+	}{
+		{
+			name: "DEL fails", fails: map[string]error{"DEL ovs": errTheirs()}, words: []string{"gpu2", "no route to the datastore"},
+			mend: func(w *world, _ *box) { w.delegate.fail = nil },
+		},
+		{
+			name: "the plugin is gone, and then the namespace", fails: map[string]error{"DEL ovs": notThere}, words: []string{"gpu2", notThere.Error()},
+			mend: func(_ *world, s *box) { _, _ = s.client.Close(), s.file.Close() },
+		},
+		{
+			name: "ADD fails, too", fails: map[string]error{"ADD ovs": errors.New("half"), "DEL ovs": errTheirs()}, words: []string{"gpu2", "no route to the datastore"},
+			mend: func(w *world, _ *box) { w.delegate.fail = nil },
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			kerneltest.NetNS(t, func() {
+				w := newWorld(t)
+				w.cluster.nad("gpu2", `{"cniVersion":"0.3.1","name":"gpu2","type":"ovs","ipam":{"type":"spiderpool","default_ipv4_ippool":["gpu2"]}}`)
+				w.cluster.pod("two", map[string]string{cniv1.AnnotationNetworks: "gpu1,gpu2"})
+				s := w.sandbox("box1", "two")
+				w.delegate.during = func(_ context.Context, call string) error {
+					if call != "ADD ovs" {
+						return nil
+					}
+					return errors.Join(w.node.Do(rtnl.LinkAdd{Name: "net2", Kind: "macvlan", Mode: "bridge", Parent: 111, NetNS: int(s.file.Fd()), Index: 50, Up: true})...)
+				}
+				verb := cnicall.Add
+				if tt.fails["ADD ovs"] == nil {
+					w.ok(s, cnicall.Add)
+					verb = cnicall.Del
+				}
+				w.delegate.fail = tt.fails
+				for range 2 {
+					if err := w.call(s, verb); err == nil || !strings.Contains(err.Msg, tt.words[0]) || !strings.Contains(err.Msg, tt.words[1]) {
+						t.Errorf("%s: %v, want %q in it", verb, err, tt.words)
+					}
+					if w.addresses.held() != 1 {
+						t.Errorf("%s: %d sandboxes with addresses, want box1: net2 is there", verb, w.addresses.held())
+					}
+					verb = cnicall.Del // tries again
+				}
+				tt.mend(w, s)
+				w.ok(s, cnicall.Del)
+				w.checkNothingLeft()
+			})
+		})
+	}
 }

@@ -13,9 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"railhead/internal/agent/cluster"
 	"railhead/internal/attach/record"
+	"railhead/internal/cnicall"
 	"railhead/internal/ipam/holder"
 	"railhead/internal/npwg"
+	"railhead/internal/policy"
 	"railhead/internal/policy/annotation"
 )
 
@@ -42,7 +45,7 @@ func (s *Server) tell(ctx context.Context, a *attempt, err error) {
 		s.log.Info("attaching a pod was ended by DEL", "pod", a.podName(), "sandbox", a.call.ContainerID)
 		return
 	}
-	s.log.Warn("a pod was not attached", "pod", a.podName(), "sandbox", a.call.ContainerID, "error", err)
+	s.log.Warn("a pod was not attached", "pod", a.podName(), "sandbox", a.call.ContainerID, "error", policy.Beginning(err.Error(), cnicall.MostText))
 	if a.pod != nil {
 		s.event(ctx, a.pod, ReasonFailed, strings.Join(append([]string{err.Error()}, annotation.UnknownOfPod(a.pod.Annotations)...), "; "))
 	}
@@ -76,7 +79,8 @@ func (s *Server) event(ctx context.Context, pod *metav1.PartialObjectMetadata, r
 	if reason == ReasonWaiting { // it lacks now more, now less, and waits all the same
 		about = ""
 	}
-	if s.isTold(string(pod.UID) + " " + reason + " " + about) {
+	// What an Event does not show makes no new one, and need not be remembered.
+	if s.isTold(string(pod.UID) + " " + reason + " " + policy.Beginning(about, cluster.MessageMost)) {
 		return
 	}
 	s.background.run(func() {

@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/containernetworking/cni/pkg/types"
 
 	"railhead/internal/attach/record"
 	"railhead/internal/cnicall"
-	"railhead/internal/cniserver/delegate"
-	"railhead/internal/kernel/netns"
-	"railhead/internal/npwg"
 )
 
 // del takes a pod's networks away. An ADD of the sandbox that is under way ends.
@@ -50,45 +46,6 @@ func (s *Server) delBelow(ctx context.Context, c call) error {
 	return errors.Join(errs...)
 }
 
-// delUnknown is DEL of a sandbox without a record: it was attached before we were
-// installed, or is gone already. The cluster's own network may have it, and links
-// of our group have nobody else.
-func (s *Server) delUnknown(ctx context.Context, c call) error {
-	var errs []error
-	if c.NetNS != "" {
-		path := s.config.NetNS(c.NetNS)
-		if _, err := netns.Stat(path); err != nil {
-			c.NetNS = ""
-		} else {
-			errs = append(errs, sweep(path))
-		}
-	}
-	chain, err := s.clusterChain(c)
-	if err != nil {
-		s.log.Warn("a sandbox without a record is taken away without the cluster's own network", "sandbox", c.ContainerID, "error", err)
-		return errors.Join(errs...)
-	}
-	one := npwg.Selected{Default: true, Interface: c.IfName}
-	for i, p := range slices.Backward(chain.Plugins) {
-		if p.Native {
-			continue
-		}
-		config, err := chain.PluginConfig(i, one, npwg.Call{Kubelet: c.conf.RuntimeConfig})
-		if err == nil {
-			config, err = withResult(config, c.prevResult())
-		}
-		if err == nil {
-			err = s.config.Delegate.Del(ctx, c.delegated(p.Type, c.IfName, config))
-		}
-		if errors.Is(err, delegate.ErrNotThere) {
-			s.log.Warn("a plugin of the cluster's own network is not there", "plugin", p.Type, "sandbox", c.ContainerID)
-			err = nil
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
 // check compares an attachment with the kernel, and has others' plugins do the same.
 func (s *Server) check(ctx context.Context, c call) error {
 	unlock, err := s.sandboxes.lock(ctx, c.ContainerID)
@@ -100,8 +57,11 @@ func (s *Server) check(ctx context.Context, c call) error {
 	if !ok || att.State != record.Attached {
 		return coded(cnicall.CodeContainer, fmt.Errorf("sandbox %s: nothing is attached to it", c.ContainerID))
 	}
-	if !s.lives(att) {
-		return coded(cnicall.CodeNamespace, fmt.Errorf("pod %s/%s: its network namespace %s is gone or another one", att.Namespace, att.Name, att.NetNS))
+	if why, err := s.ended(att); err != nil || why != "" {
+		if err == nil {
+			err = coded(cnicall.CodeNamespace, fmt.Errorf("%s: %s", att.NetNS, why))
+		}
+		return fmt.Errorf("pod %s/%s: %w", att.Namespace, att.Name, err)
 	}
 	var errs []error
 	if att.PlanLost {
@@ -127,6 +87,9 @@ func (s *Server) checkForeign(ctx context.Context, c call, n record.Network) err
 	}
 	var errs []error
 	for _, d := range n.Delegated {
+		if d.Chain == atBelow {
+			continue // ours, and asked by who calls it
+		}
 		config := []byte(d.Config)
 		if d.Chain != atIPAM {
 			if config, err = withResult(config, result); err != nil {
@@ -154,9 +117,8 @@ func (s *Server) collect(ctx context.Context, c call) error {
 		keep[v.ContainerID] = true
 	}
 	var errs []error
-	began := s.config.Now()
-	for _, att := range s.config.Records.All() {
-		if keep[sandboxOf(att.ContainerID)] || s.isKept(att, valid) || isBelow(att) && s.lives(att) || att.At.After(began) {
+	for _, att := range s.config.Records.All() { // what comes later is not listed, and stays
+		if keep[sandboxOf(att.ContainerID)] || s.isKept(att, valid) || isBelow(att) && s.lives(att) {
 			continue // another runtime of networks may have it
 		}
 		unlock, free := s.sandboxes.tryLock(att.ContainerID)
@@ -164,7 +126,7 @@ func (s *Server) collect(ctx context.Context, c call) error {
 			continue
 		}
 		undo, stop := detached(ctx)
-		if now, ok := s.config.Records.Get(att.ContainerID); ok && now.At.Equal(att.At) {
+		if now, ok := s.config.Records.Get(att.ContainerID); ok && now.At.Equal(att.At) && now.State == att.State {
 			err := s.takeAway(undo, unasked(now), now, nil)
 			s.repaired(now, "GC: the runtime no longer has the sandbox", err)
 			errs = append(errs, err)

@@ -13,8 +13,8 @@ const (
 	// component is who makes the Events.
 	component = "railhead-agent"
 
-	// messageMost is how many bytes of text an Event may have.
-	messageMost = 1024
+	// MessageMost is how many bytes of text an Event may have.
+	MessageMost = 1024
 )
 
 // Event makes an Event of type Warning about a pod, of which its namespace, name
@@ -27,7 +27,7 @@ func (c *Cache) Event(ctx context.Context, pod *metav1.PartialObjectMetadata, re
 		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta:     metav1.ObjectMeta{Namespace: pod.Namespace, Name: eventName(pod.Name, now.Time)},
 		InvolvedObject: objectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)},
-		Reason:         reason, Message: beginning(text, messageMost), Type: "Warning", Count: 1,
+		Reason:         reason, Message: beginning(text, MessageMost), Type: "Warning", Count: 1,
 		Source:         eventSource{Component: component, Host: c.node},
 		FirstTimestamp: now, LastTimestamp: now,
 	}

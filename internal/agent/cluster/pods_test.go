@@ -142,7 +142,7 @@ func TestEvent(t *testing.T) {
 		if err := c.Event(t.Context(), pod, "FailedAttach", "rail 2: no answer"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Event(t.Context(), pod, "FailedAttach", strings.Repeat("é", messageMost)); err != nil {
+		if err := c.Event(t.Context(), pod, "FailedAttach", strings.Repeat("é", MessageMost)); err != nil {
 			t.Fatal(err)
 		}
 		sent := a.sent()
@@ -164,7 +164,7 @@ func TestEvent(t *testing.T) {
 		if name, ok := metaOf(sent[0])["name"].(string); !ok || !strings.HasPrefix(name, "a-0.") {
 			t.Errorf("name %v", metaOf(sent[0])["name"])
 		}
-		if text, ok := sent[1]["message"].(string); !ok || len(text) > messageMost || !strings.HasSuffix(text, "é…") {
+		if text, ok := sent[1]["message"].(string); !ok || len(text) > MessageMost || !strings.HasSuffix(text, "é…") {
 			t.Errorf("long message %v", sent[1]["message"])
 		}
 		a.change(func() { a.answers["/api/v1/namespaces/ai/events"] = http.StatusForbidden })
