@@ -132,10 +132,10 @@ func (w *work) unlikeDefault(all []routing.Sysctl) []routing.Sysctl {
 		defaults[s.Path] = s.Value
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(s routing.Sysctl) bool {
-		parts := strings.Split(s.Path, "/") // net, ipv4, conf, the link, the name
-		if len(parts) != 5 || !w.plan.makes(parts[3]) || isSetTwice(s, all) {
+		if !w.plan.makes(linkOf(s.Path)) || isSetTwice(s, all) {
 			return false
 		}
+		parts := strings.Split(s.Path, "/")
 		parts[3] = "default"
 		file := strings.Join(parts, "/")
 		value, known := defaults[file]

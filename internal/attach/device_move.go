@@ -43,18 +43,32 @@ func (w *work) bringIn(i *PlannedInterface) error {
 	return nil
 }
 
-// bringBack gives a device to the node again, from wherever it is. Of one that
-// is nowhere, or on the node without our mark, there is nothing to be done: it
-// never left, or has been made what it was, and what it is now is not ours.
+// bringBack gives a device to the node again, from wherever it is.
 func (w *work) bringBack(i *PlannedInterface) error {
-	err := w.moveBack(i)
-	links, listed := w.a.node.Links()
-	if listed != nil {
-		return errors.Join(err, fmt.Errorf("links of the node: %w", listed))
+	links, err := w.pod.Links()
+	if err != nil {
+		err = fmt.Errorf("links of the pod: %w", err)
+	} else {
+		_, err = w.moveBack(i, links)
 	}
-	n := slices.IndexFunc(links, func(l rtnl.Link) bool { return l.Group == DeviceGroup && i.isDevice(l) })
+	return errors.Join(err, w.makeFormer(i))
+}
+
+// makeFormer makes a device that is back on the node what it was. Of one that is
+// not there, or without our mark, there is nothing to be done: it never left, or has
+// been made what it was, and what it is now is not ours. A pod may have given it the
+// group of our links, which nothing of the node is in.
+func (w *work) makeFormer(i *PlannedInterface) error {
+	links, err := w.a.node.Links()
+	if err != nil {
+		return fmt.Errorf("links of the node: %w", err)
+	}
+	n := slices.IndexFunc(links, func(l rtnl.Link) bool {
+		isOurs := l.Group == DeviceGroup || l.Group == Group && i.Before.Group != Group
+		return isOurs && i.isDevice(l)
+	})
 	if n < 0 {
-		return err
+		return nil
 	}
 	l := links[n]
 	made := errors.Join(w.flagsBack(i, l.Name), w.a.restore(*i.Before, l))
@@ -62,9 +76,9 @@ func (w *work) bringBack(i *PlannedInterface) error {
 		made = errors.Join(w.a.node.Do(rtnl.LinkSet{Index: l.Index, Group: &i.Before.Group})...)
 	}
 	if made != nil {
-		made = fmt.Errorf("device %s: %w", i.Before.Name, made)
+		return fmt.Errorf("device %s: %w", i.Before.Name, made)
 	}
-	return errors.Join(err, made)
+	return nil
 }
 
 // flagsBack gives a device that is on the node its flags.
@@ -77,21 +91,15 @@ func (w *work) flagsBack(i *PlannedInterface, name string) error {
 	})
 }
 
-// moveBack moves a device out of the pod if it is there, with its old name if
-// that is free.
-func (w *work) moveBack(i *PlannedInterface) error {
-	if w.pod == nil {
-		return nil
-	}
-	links, err := w.pod.Links()
-	if err != nil {
-		return fmt.Errorf("links of the pod: %w", err)
-	}
-	n := slices.IndexFunc(links, func(l rtnl.Link) bool { return l.Group != Group && i.isDevice(l) })
+// moveBack moves a device out of the pod if it is among the links there, with its
+// old name if that is free, and returns the number that it had. Its group says
+// nothing: the pod may have changed that.
+func (w *work) moveBack(i *PlannedInterface, links []rtnl.Link) (index int, err error) {
+	n := slices.IndexFunc(links, func(l rtnl.Link) bool { return !w.plan.isMade(l) && i.isDevice(l) })
 	if n < 0 {
-		return nil
+		return 0, nil
 	}
-	index := links[n].Index
+	index = links[n].Index
 	back := w.pod.Do(rtnl.LinkSet{Index: index, Up: new(false), Group: new(DeviceGroup)}, rtnl.LinkSet{Index: index, NetNS: w.a.home.FD(), Name: i.Before.Name})
 	if errors.Is(errors.Join(back...), fs.ErrExist) {
 		// Better under any name than not at all: in the pod's namespace it would
@@ -99,7 +107,7 @@ func (w *work) moveBack(i *PlannedInterface) error {
 		aside := fmt.Sprintf("dev%d", index)
 		back = append(back, w.pod.Do(rtnl.LinkSet{Index: index, NetNS: w.a.home.FD(), Name: aside})...)
 	}
-	return errors.Join(back...)
+	return index, errors.Join(back...)
 }
 
 // isDevice says whether a link is the device that was moved: hardware by where it

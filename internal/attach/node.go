@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"railhead/internal/attach/routing"
 	"railhead/internal/kernel/rtnl"
@@ -80,15 +81,16 @@ func (a *Attacher) routesTo(route rtnl.Route) ([]rtnl.Route, error) {
 }
 
 // undoOnNode takes away what leads the node to the pod. A link that has another
-// number than ours is a later pod's.
+// number or MAC address than ours is another pod's or somebody else's.
 func (w *work) undoOnNode() error {
 	host := w.plan.Routing.Host
 	if len(host.Routes)+len(host.Neighbours)+len(host.Rules) == 0 {
 		return nil
 	}
 	var requests []rtnl.Request
+	var found error
 	if v := w.plan.Routing.Veth; v != nil {
-		requests = append(requests, rtnl.LinkDelete{Name: v.HostName}) // and all with it
+		requests, found = w.a.undoVeth(v) // and all with it
 	} else {
 		for _, route := range host.Routes {
 			requests = append(requests, rtnl.RouteDelete{Route: routeOf(route, w.plan.Before.PeerIndex)})
@@ -99,7 +101,22 @@ func (w *work) undoOnNode() error {
 	}
 	w.a.rules.Lock()
 	defer w.a.rules.Unlock()
-	return errors.Join(ignore(w.a.node.Do(requests...), fs.ErrNotExist), w.a.dropRules(host.Rules, w.plan.ContainerID))
+	return errors.Join(found, ignore(w.a.node.Do(requests...), fs.ErrNotExist), w.a.dropRules(host.Rules, w.plan.ContainerID))
+}
+
+// undoVeth deletes the pair by its end on the node. Only the beginning of the
+// sandbox's ID is in that one's name, but all of it is in the MAC address.
+func (a *Attacher) undoVeth(v *routing.Veth) ([]rtnl.Request, error) {
+	l, err := a.node.LinkByName(v.HostName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("the node's end of %s: %w", v.PodName, err)
+	case l.Kind != kindVeth || !strings.EqualFold(l.Address, v.HostMAC.String()):
+		return nil, nil
+	}
+	return []rtnl.Request{rtnl.LinkDelete{Index: l.Index}}, nil
 }
 
 // ruleName is what the users of one of the node's rules are kept by: no link has

@@ -125,6 +125,17 @@ func (p *Plan) makes(name string) bool {
 	return p.Routing.Veth != nil && p.Routing.Veth.PodName == name
 }
 
+// isMade says whether a link of the pod is one that is made there. A pod may change
+// names and groups of links, but no number as long as it has them.
+func (p *Plan) isMade(l rtnl.Link) bool {
+	for _, i := range p.Interfaces {
+		if i.made() && i.Index == l.Index {
+			return l.Kind == string(i.Kind)
+		}
+	}
+	return p.Routing.Veth != nil && l.Index == p.vethIndex() && l.Kind == kindVeth
+}
+
 // brings says whether a link of a name is made in the pod or moved there.
 func (p *Plan) brings(name string) bool {
 	for _, i := range p.Interfaces {
@@ -133,6 +144,17 @@ func (p *Plan) brings(name string) bool {
 		}
 	}
 	return p.makes(name)
+}
+
+// devices are the interfaces that are moved to the pod.
+func (p *Plan) devices() []*PlannedInterface {
+	var all []*PlannedInterface
+	for n := range p.Interfaces {
+		if i := &p.Interfaces[n]; i.Kind == HostDevice {
+			all = append(all, i)
+		}
+	}
+	return all
 }
 
 // shared is the shared link of a name, nil if there is none.

@@ -165,6 +165,14 @@ func (p *planner) before() error {
 }
 
 // goes says whether a setting is of a link that is not there when the pod goes.
-func (p *planner) goes(path string) bool {
-	return slices.ContainsFunc(strings.Split(path, "/"), p.plan.brings)
+func (p *planner) goes(path string) bool { return p.plan.brings(linkOf(path)) }
+
+// linkOf is the link that a setting is of: net, ipv4, conf, the link, the name. It is
+// "" where that is no link's.
+func linkOf(path string) string {
+	parts := strings.Split(path, "/")
+	if len(parts) != 5 || parts[2] != "conf" && parts[2] != "neigh" {
+		return ""
+	}
+	return parts[3]
 }

@@ -34,11 +34,9 @@ func (a *Attacher) Undo(_ context.Context, plan *Plan, inUse func(shared string)
 	if w.ns != nil {
 		errs = append(errs, w.undoPod())
 	}
-	for n := range plan.Interfaces {
-		if i := &plan.Interfaces[n]; i.Kind == HostDevice {
-			if err := w.bringBack(i); err != nil {
-				errs = append(errs, fmt.Errorf("interface %s: %w", i.Name, err))
-			}
+	for _, i := range plan.devices() {
+		if err := w.makeFormer(i); err != nil {
+			errs = append(errs, fmt.Errorf("interface %s: %w", i.Name, err))
 		}
 	}
 	errs = append(errs, w.undoOnNode())
@@ -48,18 +46,50 @@ func (a *Attacher) Undo(_ context.Context, plan *Plan, inUse func(shared string)
 	return errors.Join(errs...)
 }
 
-// undoPod takes the links away by their group, then what remains.
+// undoPod moves devices out before anything is deleted, then takes the links away,
+// then what remains.
 func (w *work) undoPod() error {
 	links, there, listed := w.inPod()
-	requests := w.leftovers(there)
-	if w.links() > 0 { // else those of the group are another plan's
-		requests = slices.Insert(requests, 0, rtnl.Request(rtnl.LinkDeleteGroup{Group: Group}))
-	}
+	moved := w.moveDevices(links, there)
+	requests := slices.Concat(w.deletions(links, listed == nil), w.leftovers(there))
 	errs := w.pod.Do(requests...)
-	if w.links() > 0 && len(errs) > 0 && errors.Is(errs[0], rtnl.ErrNotSupported) {
-		errs[0] = w.deleteOneByOne(links)
+	return errors.Join(listed, moved, ignore(errs, fs.ErrNotExist, fs.ErrExist), w.undoSettings(there), w.undoMarks())
+}
+
+// moveDevices moves the devices among the pod's links out of it. What is on them ends
+// with that.
+func (w *work) moveDevices(links []rtnl.Link, there map[int]bool) error {
+	var errs []error
+	for _, i := range w.plan.devices() {
+		index, err := w.moveBack(i, links)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("interface %s: %w", i.Name, err))
+			continue
+		}
+		delete(there, index)
 	}
-	return errors.Join(listed, ignore(errs, fs.ErrNotExist, fs.ErrExist), w.undoSettings(there), w.undoMarks())
+	return errors.Join(errs...)
+}
+
+// deletions take away the links that the plan makes: by their group if that has these
+// and no others, as the pod may put there a device or what else it likes. If the
+// kernel did not list them, those of a pod with devices stay until it does.
+func (w *work) deletions(links []rtnl.Link, listed bool) []rtnl.Request {
+	switch {
+	case w.links() == 0: // those of the group are another plan's
+		return nil
+	case !listed && len(w.plan.devices()) > 0:
+		return nil
+	case !slices.ContainsFunc(links, func(l rtnl.Link) bool { return w.plan.isMade(l) != (l.Group == Group) }):
+		return []rtnl.Request{rtnl.LinkDeleteGroup{Group: Group}}
+	}
+	var requests []rtnl.Request
+	for _, l := range links {
+		if w.plan.isMade(l) {
+			requests = append(requests, rtnl.LinkDelete{Index: l.Index})
+		}
+	}
+	return requests
 }
 
 // inPod are the links of the pod, and which numbers are there. If the kernel does
@@ -81,22 +111,11 @@ func (w *work) inPod() ([]rtnl.Link, map[int]bool, error) {
 	}
 	for _, l := range links {
 		there[l.Index] = true
-		if l.Group != Group && w.plan.brings(l.Name) {
+		if w.plan.brings(l.Name) && !w.plan.makes(l.Name) {
 			w.index[l.Name] = l.Index // a device that was moved
 		}
 	}
 	return links, there, err
-}
-
-// deleteOneByOne is for a group in which hardware is too, which cannot be deleted.
-func (w *work) deleteOneByOne(links []rtnl.Link) error {
-	var requests []rtnl.Request
-	for _, l := range links {
-		if l.Group == Group && l.Kind != "" {
-			requests = append(requests, rtnl.LinkDelete{Index: l.Index})
-		}
-	}
-	return ignore(w.pod.Do(requests...), fs.ErrNotExist)
 }
 
 // leftovers are what deleted links do not take with them: rules, and what is on

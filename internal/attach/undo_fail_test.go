@@ -223,7 +223,7 @@ func leftOut(all, done []string, refused string) []string {
 // needs says whether a part comes only after another was done: the node's rules
 // stay while there are routes in their tables; a device is made what it was once it
 // is back, and loses its mark when it is that; a bond goes after its members. Which number it has in the
-// pod is found in the list there.
+// pod is found in the list there, and that it is not in the group that is deleted.
 func needs(part, other string) bool {
 	is := func(text string, starts ...string) bool {
 		return slices.ContainsFunc(starts, func(start string) bool { return strings.HasPrefix(text, start) })
@@ -231,6 +231,5 @@ func needs(part, other string) bool {
 	return is(part, "node, delete rule") && is(other, "node, delete route", "node, get routes") ||
 		is(part, "node, set link", "node, add address", "node, add route", "device") && is(other, "node, get link", "node, set link", "node, add", "pod, get link", "pod, set link", "device") ||
 		is(part, "node, delete link", "node, get link") && is(other, "node, get link", "node, set link") ||
-		is(part, "pod, set link") && is(other, "pod, get link") ||
-		is(part, "pod, delete route") && strings.HasSuffix(part, "080004006e000000") && is(other, "pod, get link")
+		is(part, "pod, set link", "pod, delete link") && is(other, "pod, get link")
 }

@@ -2,6 +2,8 @@ package attach
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +26,40 @@ func settled(w *world) Pod {
 		}
 	}
 	return pod
+}
+
+// TestNamesOfDirectories gives a pod interfaces that are called as the directories of
+// settings are: defaults are no link's for that, and get their values back.
+func TestNamesOfDirectories(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"net", "ipv6", "conf", "core", "somaxconn", "accept_dad"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kerneltest.NetNS(t, func() {
+				w := newWorld(t)
+				w.calico()
+				w.rails = 2
+				pod := w.eightRails("46")
+				pod.Interfaces[1].Name = name
+				pod.Interfaces[1].Tuning.Sysctls = map[string]string{"net.core.somaxconn": "777", "net.ipv4.conf.IFNAME.log_martians": "1"}
+				before := w.snapshot()
+				plan := fromDisk(t, w.plan(pod))
+				if slices.ContainsFunc(plan.Before.Sysctls, func(s routing.Sysctl) bool { return strings.Contains(s.Path, "/conf/"+name+"/") }) {
+					t.Errorf("%+v: want none of the link, which goes", plan.Before.Sysctls)
+				}
+				if _, err := w.a.Apply(t.Context(), plan); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.a.Check(t.Context(), plan); err != nil {
+					t.Error(err)
+				}
+				if err := w.a.Undo(t.Context(), plan, nil); err != nil {
+					t.Error(err)
+				}
+				w.same("undone", before)
+			})
+		})
+	}
 }
 
 // values are those of the settings that a plan changes and that stay.

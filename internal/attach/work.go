@@ -184,6 +184,8 @@ func explain(r rtnl.Request, err error) error {
 	switch {
 	case !ok:
 		return err
+	case errors.Is(err, fs.ErrExist) && add.Peer.Name != "":
+		return fmt.Errorf("name %q is taken in the pod, or %q on the node: want both free: %w", add.Name, add.Peer.Name, err)
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("name %q is taken in the pod: want a free one: %w", add.Name, err)
 	case errors.Is(err, unix.ENETDOWN):
