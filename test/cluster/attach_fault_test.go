@@ -159,7 +159,7 @@ func apiServerStopped(t *testing.T, c *Cluster) {
 func (c *Cluster) webhooksAnswer(t *testing.T) {
 	t.Helper()
 	addresses := c.Kubectl(t, "get", "pods", "-n", agentNS, "-l", "app.kubernetes.io/name=railhead-controller", "-o", "jsonpath={.items[*].status.podIP}")
-	for _, address := range strings.Fields(addresses) {
+	for address := range strings.FieldsSeq(addresses) {
 		Eventually(t, func() string {
 			if out, err := c.try(t.Context(), "node1", "bash", "-c", "echo > /dev/tcp/"+address+"/5722"); err != nil {
 				return "webhooks of the controller at " + address + ": " + out

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode"
 
 	"railhead/internal/policy"
 )
@@ -116,7 +117,7 @@ func (p Pod) sorted() []Interface {
 // validate says what is wrong with one interface. taken has whose each address is.
 func (i Interface) validate(taken map[netip.Addr]string) []error {
 	if !isName(i.Name) {
-		return []error{fmt.Errorf(`interface %q: want the name of a netdev, 1 to 15 bytes without "/", ":" and spaces, and not lo, all, default or %s`, i.Name, podVeth)}
+		return []error{fmt.Errorf(`interface %q: want the name of a netdev, 1 to 15 bytes without "/", ":", "%%", spaces and control characters, and not lo, all, default or %s`, i.Name, podVeth)}
 	}
 	var errs []error
 	for _, prefix := range i.Addresses {
@@ -171,9 +172,10 @@ func isGateway(r policyRoute) bool {
 	return isHost(r.Gw) && familyOf(r.Gw) == familyOf(r.Dst.Addr())
 }
 
-// isName says whether Linux takes a name, and whether it is free in a pod.
+// isName says whether Linux takes a name as it is, whether people can read it, and
+// whether it is free in a pod.
 func isName(name string) bool {
-	if name == "" || len(name) > 15 || strings.ContainsAny(name, "/: \t\n\v\f\r\x00") {
+	if name == "" || len(name) > 15 || strings.ContainsAny(name, "/:% ") || strings.ContainsFunc(name, unicode.IsControl) {
 		return false
 	}
 	return !slices.Contains([]string{".", "..", "lo", "all", "default", podVeth}, name)

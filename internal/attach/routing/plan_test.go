@@ -290,10 +290,12 @@ func TestPlanErrors(t *testing.T) {
 		},
 		{"rail out of range", overlay(Interface{Name: "net1", Rail: 152}), "interface net1 is rail 152: want 0 to 151"},
 		{
-			"names", overlay(Interface{Name: "a/b"}, Interface{Name: "veth0", Rail: 1}, Interface{Name: "net1", Rail: 2}, Interface{Name: "net1", Rail: 3}),
-			`interface "a/b": want the name of a netdev, 1 to 15 bytes without "/", ":" and spaces, and not lo, all, default or veth0` + "\n" +
-				`interface "veth0": want the name of a netdev, 1 to 15 bytes without "/", ":" and spaces, and not lo, all, default or veth0` + "\n" +
-				`interface net1 is there twice: want one name each`,
+			"names", overlay(Interface{Name: "a/b"}, Interface{Name: "\x1b[2J", Rail: 4}, Interface{Name: "net%d", Rail: 5}, Interface{Name: "veth0", Rail: 1}, Interface{Name: "net1", Rail: 2}, Interface{Name: "net1", Rail: 3}),
+			`interface "a/b": want the name of a netdev, 1 to 15 bytes without "/", ":", "%", spaces and control characters, and not lo, all, default or veth0` + "\n" +
+				`interface "veth0": want the name of a netdev, 1 to 15 bytes without "/", ":", "%", spaces and control characters, and not lo, all, default or veth0` + "\n" +
+				`interface net1 is there twice: want one name each` + "\n" +
+				`interface "\x1b[2J": want the name of a netdev, 1 to 15 bytes without "/", ":", "%", spaces and control characters, and not lo, all, default or veth0` + "\n" +
+				`interface "net%d": want the name of a netdev, 1 to 15 bytes without "/", ":", "%", spaces and control characters, and not lo, all, default or veth0`,
 		},
 		{
 			"two default networks", overlay(calico(), Interface{Name: "eth1", IsDefaultNetwork: true}),

@@ -128,20 +128,21 @@ func (a Attachment) review(where func(key, value string) (*field.Path, string)) 
 }
 
 // badInterface says why a name can be no interface's; empty where it can, or
-// where there is none. The kernel takes "@", and the short form does not.
+// where there is none. The kernel takes "@", and the short form does not; it puts a
+// number in the place of "%d", and control characters would end in terminals.
 func badInterface(name string) string {
 	const most = 15 // IFNAMSIZ without the NUL
 	switch {
 	case len(name) > most:
 		return fmt.Sprintf("it has %d bytes, and an interface has a name of at most %d", len(name), most)
 	case strings.ContainsFunc(name, notInInterfaces), name == ".", name == "..":
-		return `want a name without "/", ":", "@" and white space`
+		return `want a name without "/", ":", "@", "%", white space and control characters`
 	}
 	return ""
 }
 
 func notInInterfaces(r rune) bool {
-	return strings.ContainsRune("/:@", r) || r == utf8.RuneError || unicode.IsSpace(r)
+	return strings.ContainsRune("/:@%", r) || r == utf8.RuneError || unicode.IsSpace(r) || unicode.IsControl(r)
 }
 
 // sameInterface finds interfaces that are asked for twice.

@@ -56,6 +56,8 @@ func TestNetworks(t *testing.T) {
 		{name: "spaces", text: " ai / rail0 @ net1 ", want: []Attachment{{Namespace: "ai", Name: "rail0", Interface: "net1"}}},
 		{name: "no interface", text: "rail0@", errs: []string{`no interface after "@"`}},
 		{name: "interface with a colon", text: "rail0@net:1", errs: []string{`interface "net:1": want a name without`}},
+		{name: "interface that is a pattern", text: "rail0@net%d", errs: []string{`interface "net%d": want a name without`}},
+		{name: "interface of control characters", text: "rail0@\x1bc", errs: []string{`interface "\x1bc": want a name without`}},
 		{name: "two slashes", text: "a/b/c", errs: []string{`name "b/c"`}},
 		{name: "long interface", text: "rail0@abcdefghijklmnop", errs: []string{`interface "abcdefghijklmnop": it has 16 bytes`}},
 		{
