@@ -88,8 +88,8 @@ func (w *work) checkPod() error {
 	errs = append(errs, have.checkNamespace(r.Pod, ""))
 	for _, route := range w.plan.Before.Routes {
 		if slices.ContainsFunc(have.routes, func(h rtnl.Route) bool {
-			_, all := only(route, func(hop rtnl.NextHop) bool { return !slices.ContainsFunc(waysOf(h), isWay(hop)) })
-			return h.Table == route.Table && h.Dst == route.Dst && h.Priority == route.Priority && !all
+			_, isMissing := only(route, func(hop rtnl.NextHop) bool { return !slices.ContainsFunc(waysOf(h), isWay(hop)) })
+			return h.Table == route.Table && h.Dst == route.Dst && h.Priority == route.Priority && !isMissing
 		}) {
 			errs = append(errs, fmt.Errorf("route %s via %s in table %d: it is there: want none, it is in the way of others", route.Dst, waysOf(route)[0].Gateway, route.Table))
 		}

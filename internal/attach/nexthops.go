@@ -76,7 +76,8 @@ func (a *Attacher) keepWays(was Former) error {
 }
 
 // rejoin gives the node's routes the ways back that they had over a link, which may
-// have another number now.
+// have another number now. The kernel takes no route with a way over a link that is
+// down: who sets that up again gives the way back.
 func (a *Attacher) rejoin(was Former, index int) error {
 	if !slices.ContainsFunc(was.Routes, isMultipath) {
 		return nil
@@ -100,13 +101,12 @@ func (a *Attacher) rejoin(was Former, index int) error {
 		n := slices.IndexFunc(routes, func(o rtnl.Route) bool {
 			return o.Table == r.Table && o.Dst == r.Dst && o.TOS == r.TOS && o.Priority == r.Priority
 		})
-		var ok bool
-		if n < 0 {
-			r, ok = only(r, func(hop rtnl.NextHop) bool { return up[hop.LinkIndex] })
-		} else {
+		ok := true
+		if n >= 0 {
 			r.NextHops, ok = joined(waysOf(routes[n]), r.NextHops, index)
+			ok = ok && !goes(routes[n], index) // else it has them
 		}
-		if ok {
+		if r, isLeft := only(r, func(hop rtnl.NextHop) bool { return up[hop.LinkIndex] }); ok && isLeft {
 			requests = append(requests, rtnl.RouteAdd{Route: r, Replace: n >= 0})
 		}
 	}

@@ -166,6 +166,27 @@ func TestWeightsOfNode(t *testing.T) {
 	})
 }
 
+// TestWeightsDown brings a device back while another of its route is down: the route
+// has the ways that the kernel takes.
+func TestWeightsDown(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.sharedRoutes()
+		plan := w.plan(w.devices(1))
+		if _, err := w.a.Apply(t.Context(), plan); err != nil {
+			t.Fatal(err)
+		}
+		w.must(w.node, rtnl.LinkSet{Index: 112, Up: new(false)})
+		if err := w.a.Undo(t.Context(), plan, nil); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"110 weight 3", "111 weight 7"}, w.waysTo("172.20.0.0/16")); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
 // eachRefused has each thing refused in turn that an Attacher asks of the kernel as it
 // does something, and wants it to bring all back afterwards.
 func (w *world) eachRefused(f *faults, a *Attacher, plan *Plan, before state, do func() error) {
