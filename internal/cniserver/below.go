@@ -131,12 +131,12 @@ func (s *Server) ipam(ctx context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
+	if own, ok := s.config.Records.Get(a.call.ContainerID); ok && !isBelow(own) {
+		return coded(cnicall.CodeConfig, fmt.Errorf("sandbox %s was attached by %s: want all of its interfaces attached by that, or none", own.ContainerID, ownPlugin))
+	}
 	had, err := s.goOn(ctx, a, a.call.ContainerID)
 	if err != nil {
 		return err
-	}
-	if had.ContainerID != "" && !isBelow(had) {
-		return coded(cnicall.CodeConfig, fmt.Errorf("sandbox %s was attached by %s: want all of its interfaces attached by that, or none", had.ContainerID, ownPlugin))
 	}
 	a.att.State = record.Attached
 	a.att.Key = record.Key{PodUID: string(a.pod.UID), Sandbox: a.call.ContainerID}

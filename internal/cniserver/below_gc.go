@@ -28,7 +28,7 @@ func (s *Server) collectBelow(ctx context.Context, c call) error {
 		if !free {
 			continue
 		}
-		if now, ok := s.config.Records.Get(att.ContainerID); ok && now.At.Equal(att.At) {
+		if now, ok := s.config.Records.Get(att.ContainerID); ok && isAsListed(now, att) {
 			err := s.forgetUnlisted(ctx, c, now, valid)
 			s.repaired(now, "GC: the runtime no longer has an interface of network "+c.conf.Name, err)
 			errs = append(errs, err)
@@ -36,6 +36,13 @@ func (s *Server) collectBelow(ctx context.Context, c call) error {
 		unlock()
 	}
 	return errors.Join(errs...)
+}
+
+// isAsListed says whether a sandbox still has the interfaces that it had when GC began:
+// one that came meanwhile is in no list.
+func isAsListed(now, then record.Attachment) bool {
+	return now.At.Equal(then.At) && now.State == then.State &&
+		slices.EqualFunc(now.Networks, then.Networks, func(a, b record.Network) bool { return a.Interface == b.Interface })
 }
 
 // isKept says whether GC leaves an attachment alone for want of a list: null is by

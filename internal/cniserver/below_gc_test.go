@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"railhead/internal/attach/record"
 	"railhead/internal/cnicall"
 	"railhead/internal/cniserver/delegate"
 	"railhead/internal/kernel/kerneltest"
@@ -90,4 +92,30 @@ func TestGCNoLongerBelow(t *testing.T) {
 		}
 		w.checkNothingLeft()
 	})
+}
+
+// TestIsAsListed tells a sandbox that a GC has to do with from one that got or lost an
+// interface since that began.
+func TestIsAsListed(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC)
+	then := record.Attachment{At: at, State: record.Attached, Networks: []record.Network{{Interface: "net1"}}}
+	for _, test := range []struct {
+		name   string
+		change func(*record.Attachment)
+		want   bool
+	}{
+		{"the same", func(*record.Attachment) {}, true},
+		{"attached anew", func(a *record.Attachment) { a.At = at.Add(1) }, false},
+		{"being taken away", func(a *record.Attachment) { a.State = record.Detaching }, false},
+		{"one more", func(a *record.Attachment) { a.Networks = append(a.Networks, record.Network{Interface: "net2"}) }, false},
+		{"another", func(a *record.Attachment) { a.Networks = []record.Network{{Interface: "net2"}} }, false},
+		{"none", func(a *record.Attachment) { a.Networks = nil }, false},
+	} {
+		now := then
+		test.change(&now)
+		if got := isAsListed(now, then); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
 }

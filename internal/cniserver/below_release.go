@@ -18,6 +18,9 @@ import (
 // that is under way ends. A plugin of another that we run ourselves may ask, too: its
 // addresses go with the pod's.
 func (s *Server) delIPAM(ctx context.Context, c call) error {
+	if att, ok := s.config.Records.Get(c.ContainerID); ok && !isBelow(att) {
+		return nil // who has it locked may be who runs the plugin that asks
+	}
 	s.sandboxes.interrupt(ipamID(c.ContainerID), errInterrupted)
 	unlock, err := s.sandboxes.lock(ctx, ipamID(c.ContainerID))
 	if err != nil {
@@ -33,7 +36,7 @@ func (s *Server) delIPAM(ctx context.Context, c call) error {
 	}
 	defer whole()
 	att, ok := s.config.Records.Get(c.ContainerID)
-	if !ok {
+	if !ok || !isBelow(att) {
 		return nil
 	}
 	return s.leave(ctx, c, att, func(n record.Network) bool { return n.Interface == c.IfName })
@@ -105,6 +108,7 @@ func (s *Server) forgetIPAM(ctx context.Context, a *attempt, had record.Attachme
 	if had.ContainerID == "" {
 		return s.takeAway(undo, a.call, a.att, a.quarantine)
 	}
+	had.Sequence = a.att.Sequence           // of what the pod has now
 	had.Report.Checks = a.att.Report.Checks // who has an address that goes into quarantine with the last
 	_, err := s.put(had)
 	return err

@@ -393,6 +393,31 @@ func TestBelowElsewhere(t *testing.T) {
 	})
 }
 
+// TestBelowHalf refuses to give addresses to what is ours and half taken away, and leaves
+// it to its own DEL.
+func TestBelowHalf(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		own := w.sandbox("box1", "train")
+		w.ok(own, cnicall.Add)
+		att, _ := w.server.config.Records.Get("box1")
+		att.State = record.Detaching
+		if _, err := w.server.put(att); err != nil {
+			t.Fatal(err)
+		}
+		answer := w.server.Handle(t.Context(), own.belowRequest(cnicall.Add, pluginIPAM, "net9", macvlanConfig(0)))
+		if answer.Error == nil || !strings.Contains(answer.Error.Msg, ownPlugin) {
+			t.Errorf("%v, want it refused", answer.Error)
+		}
+		if _, ok := w.server.config.Records.Get("box1"); !ok {
+			t.Error("there is no record any more")
+		}
+		w.ok(own, cnicall.Del)
+		w.checkNothingLeft()
+	})
+}
+
 // TestBelowElse has calls find what is not theirs to go on from.
 func TestBelowElse(t *testing.T) {
 	t.Parallel()
@@ -419,6 +444,12 @@ func TestBelowElse(t *testing.T) {
 		if att, ok := w.server.config.Records.Get("box3"); !ok || isBelow(att) || att.State != record.Attached {
 			t.Errorf("record %+v, want it as it was", att)
 		}
+		unlock, err := w.server.sandboxes.lock(t.Context(), "box3") // as who runs a plugin that asks
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.below(own, cnicall.Del, pluginIPAM, "net1", macvlanConfig(0))
+		unlock()
 		w.ok(own, cnicall.Del)
 		w.checkNothingLeft()
 	})

@@ -23,7 +23,10 @@ func (s *Server) del(ctx context.Context, c call) error {
 	defer stop()
 	att, ok := s.config.Records.Get(c.ContainerID)
 	if !ok || isBelow(att) {
-		return errors.Join(s.delBelow(undo, c), s.delUnknown(undo, c))
+		if err := s.delBelow(undo, c); err != nil {
+			return err // plugins of others that ask for what is still recorded would wait for us
+		}
+		return s.delUnknown(undo, c)
 	}
 	if err := s.takeAway(undo, c, att, nil); err != nil {
 		return fmt.Errorf("pod %s/%s: %w", att.Namespace, att.Name, err)
