@@ -151,12 +151,12 @@ func TestCoordinatorFailures(t *testing.T) {
 					if tt.spoil != nil {
 						tt.spoil(w, s, n)
 					}
-					before, had := w.snapshot(s), w.server.config.Records.All()
+					before, had := w.attachedNow(s), w.server.config.Records.All()
 					answer := w.server.Handle(t.Context(), s.coordinatorRequest(n, prev, tt.more))
 					if answer.Error == nil || !strings.Contains(answer.Error.Msg, tt.words) {
 						t.Errorf("%v, want %q", answer.Error, tt.words)
 					}
-					if diff := cmp.Diff(before, w.snapshot(s), comparable()...); diff != "" {
+					if diff := cmp.Diff(before, w.attachedNow(s), comparable()...); diff != "" {
 						t.Errorf("another than before (-before +after):\n%s", diff)
 					}
 					if diff := cmp.Diff(had, w.server.config.Records.All(), comparable()...); diff != "" {

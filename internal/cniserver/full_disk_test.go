@@ -46,10 +46,10 @@ func TestFullFileSystem(t *testing.T) {
 		if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("the disk takes 1 MiB: %v", err)
 		}
-		with := w.snapshot(two)
+		with := w.attachedNow(two)
 		w.refused(two, cnicall.Add, cnicall.CodeTryAgain, "ai/train", filepath.Join(dir, record.File), "no space left on device")
 		w.rest()
-		if diff := cmp.Diff(with, w.snapshot(two), comparable()...); diff != "" {
+		if diff := cmp.Diff(with, w.attachedNow(two), comparable()...); diff != "" {
 			t.Errorf("refused (-before +after):\n%s", diff)
 		}
 		w.ok(one, cnicall.Check)

@@ -17,7 +17,6 @@ import (
 	"railhead/internal/attach/record"
 	"railhead/internal/cnicall"
 	"railhead/internal/kernel/kerneltest"
-	"railhead/internal/kernel/rtnl"
 )
 
 // sight is whether network namespaces can be looked at.
@@ -65,21 +64,6 @@ func loops(t *testing.T) func() (string, error) {
 		t.Fatal(err)
 	}
 	return func() (string, error) { return path, nil }
-}
-
-// attachedNow is a snapshot without what the kernel changes of links in the background.
-func (w *world) attachedNow(s *box) map[string]any {
-	w.t.Helper()
-	all := w.snapshot(s)
-	for _, at := range all {
-		at := at.(map[string]any)
-		var names []string
-		for _, l := range at["links"].([]rtnl.Link) {
-			names = append(names, l.Name)
-		}
-		at["links"] = names
-	}
-	return all
 }
 
 // TestUnseenAtRestart starts an agent that cannot look at a pod's namespace: the pod

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -230,6 +231,28 @@ func (w *world) snapshot(s *box) map[string]any {
 		all[name] = map[string]any{"links": links, "addresses": addresses, "routes": routes, "rules": rules}
 	}
 	return all
+}
+
+// attachedNow is a snapshot without what the kernel makes and changes in the background,
+// up to seconds after a link is up: states of links, link-local addresses and their routes.
+func (w *world) attachedNow(s *box) map[string]any {
+	w.t.Helper()
+	all := w.snapshot(s)
+	for _, at := range all {
+		at := at.(map[string]any)
+		links := at["links"].([]rtnl.Link)
+		for n := range links {
+			links[n].Running, links[n].OperState = false, ""
+		}
+		at["addresses"] = slices.DeleteFunc(at["addresses"].([]rtnl.Address), func(a rtnl.Address) bool { return isOfLink(a.Prefix.Addr()) })
+		at["routes"] = slices.DeleteFunc(at["routes"].([]rtnl.Route), func(r rtnl.Route) bool { return isOfLink(r.Dst.Addr()) })
+	}
+	return all
+}
+
+// isOfLink says whether an address is one that the kernel has each link with IPv6 have.
+func isOfLink(a netip.Addr) bool {
+	return a.Is6() && (a.IsLinkLocalUnicast() || a.IsMulticast())
 }
 
 // rest waits for what goes on behind answers.
