@@ -59,6 +59,8 @@ func (a *Attacher) keepWays(was Former) error {
 	if !slices.ContainsFunc(was.Routes, isMultipath) {
 		return nil
 	}
+	a.rules.Lock()
+	defer a.rules.Unlock()
 	up, err := a.upOnNode()
 	if err != nil {
 		return err
@@ -70,8 +72,6 @@ func (a *Attacher) keepWays(was Former) error {
 			requests = append(requests, rtnl.RouteAdd{Route: left})
 		}
 	}
-	a.rules.Lock()
-	defer a.rules.Unlock()
 	return ignore(a.node.Do(requests...), fs.ErrExist)
 }
 

@@ -220,6 +220,9 @@ func (s *Server) interfacesBelow(ctx context.Context, c call, pod *metav1.Partia
 	if err != nil {
 		return nil, coded(cnicall.CodeConfig, err)
 	}
+	reading, stop := context.WithTimeout(ctx, readMost)
+	defer stop()
+	read := onceEach(s.config.ReadNAD)
 	var list []selection.Interface
 	found := false
 	for _, one := range selected {
@@ -227,7 +230,7 @@ func (s *Server) interfacesBelow(ctx context.Context, c call, pod *metav1.Partia
 		text := string(c.Config)
 		if mine := one.Interface == c.IfName; mine {
 			found = true
-		} else if text, err = s.configBelow(ctx, one); err != nil {
+		} else if text, err = s.configBelow(reading, one, read); err != nil {
 			return nil, err
 		}
 		if err := take(&i, text); err != nil {
@@ -247,11 +250,11 @@ func (s *Server) interfacesBelow(ctx context.Context, c call, pod *metav1.Partia
 
 // configBelow is the configuration of a network of the pod; "" for the cluster's
 // own, which the other runtime knows.
-func (s *Server) configBelow(ctx context.Context, one npwg.Selected) (string, error) {
+func (s *Server) configBelow(ctx context.Context, one npwg.Selected, read readNAD) (string, error) {
 	if one.Name == "" {
 		return "", nil
 	}
-	chain, err := s.chainOf(ctx, one)
+	chain, err := s.chainOf(ctx, one, read)
 	if err != nil {
 		return "", configured(err)
 	}

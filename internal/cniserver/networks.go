@@ -124,7 +124,7 @@ func (s *Server) network(ctx context.Context, c call, one npwg.Selected, read re
 	if one.Name == "" {
 		n.chain, err = s.clusterChain(c)
 	} else {
-		n.chain, err = s.chainBy(ctx, one, read)
+		n.chain, err = s.chainOf(ctx, one, read)
 	}
 	if err != nil {
 		return nil, err
@@ -146,13 +146,8 @@ func (s *Server) network(ctx context.Context, c call, one npwg.Selected, read re
 	return n, nil
 }
 
-// chainOf is the chain of a NetworkAttachmentDefinition.
-func (s *Server) chainOf(ctx context.Context, one npwg.Selected) (npwg.Chain, error) {
-	return s.chainBy(ctx, one, s.config.ReadNAD)
-}
-
-// chainBy is that chain, of a NetworkAttachmentDefinition that is read as said.
-func (s *Server) chainBy(ctx context.Context, one npwg.Selected, read readNAD) (npwg.Chain, error) {
+// chainOf is the chain of a NetworkAttachmentDefinition, which is read as said.
+func (s *Server) chainOf(ctx context.Context, one npwg.Selected, read readNAD) (npwg.Chain, error) {
 	nad, err := read(ctx, one.Namespace, one.Name)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", one.At, err)
