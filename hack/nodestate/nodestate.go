@@ -25,15 +25,16 @@ type look struct {
 }
 
 // looks are all of them. Neighbours that the kernel learns by itself come and
-// go; those that somebody set stay until somebody takes them away. Of the files
+// go; those that somebody set stay until somebody takes them away. A link-local
+// address is tentative at first, and has its local route once it is not. Of the files
 // of the runtime's leases, one remembers the last address that was given.
 // Directories for an agent are made by the kubelet, which leaves them.
 func looks() []look {
 	return []look{
 		{"links", "ip -o link show", regexp.MustCompile(`^\d+: |(state|mtu|qlen|qdisc) \S+ |<[^>]*> |link-netnsid \d+|@if\d+`)},
-		{"addresses", "ip -o addr show", regexp.MustCompile(`^\d+: |\\.*$`)},
+		{"addresses", "ip -o addr show", regexp.MustCompile(`^\d+: |\\.*$| tentative\b`)},
 		{"rules", "ip -4 rule; ip -6 rule", nil},
-		{"routes", "ip -4 route show table all; ip -6 route show table all", regexp.MustCompile(`expires \S+|linkdown`)},
+		{"routes", "ip -4 route show table all; ip -6 route show table all", regexp.MustCompile(`expires \S+|linkdown|^(local|anycast) fe80:.* proto kernel .*`)},
 		{"neighbours", "ip -4 neigh show nud permanent; ip -6 neigh show nud permanent", nil},
 		{"tables", "nft list tables | grep -i railhead || true", nil},
 		{"files", "find /opt/cni /etc/cni /var/lib/cni /run/netns 2>/dev/null || true", nil},

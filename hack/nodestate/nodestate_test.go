@@ -33,14 +33,16 @@ func TestRead(t *testing.T) {
 		return s
 	}
 	before := read(map[string]string{
-		"ip -o link": "2: eth0@if7: <BROADCAST,UP> mtu 1500 qdisc noqueue state UP mode DEFAULT group default qlen 1000\\    link/ether 02:72:68:00:00:01 brd ff:ff:ff:ff:ff:ff link-netnsid 0\n",
-		"ip -o addr": "2: eth0    inet 10.99.0.11/24 scope global eth0\\       valid_lft forever preferred_lft forever\n",
-		"ip -4 rule": "0:\tfrom all lookup local\n",
+		"ip -o link":  "2: eth0@if7: <BROADCAST,UP> mtu 1500 qdisc noqueue state UP mode DEFAULT group default qlen 1000\\    link/ether 02:72:68:00:00:01 brd ff:ff:ff:ff:ff:ff link-netnsid 0\n",
+		"ip -o addr":  "2: eth0    inet 10.99.0.11/24 scope global eth0\\       valid_lft forever preferred_lft forever\n2: eth0    inet6 fe80::1/64 scope link\n",
+		"ip -4 rule":  "0:\tfrom all lookup local\n",
+		"ip -4 route": "local fe80::1 dev eth0 table local proto kernel metric 0 pref medium\nfe80::/64 dev eth0 proto kernel metric 256 pref medium\n",
 	})
 	after := map[string]string{
-		"ip -o link": "3: eth0@if9: <BROADCAST> mtu 1400 qdisc noqueue state DOWN mode DEFAULT group default qlen 10\\    link/ether 02:72:68:00:00:01 brd ff:ff:ff:ff:ff:ff link-netnsid 1\n",
-		"ip -o addr": "3: eth0    inet 10.99.0.11/24 scope global eth0\\       valid_lft 12sec preferred_lft 12sec\n",
-		"ip -4 rule": "0:\tfrom all lookup local\n",
+		"ip -o link":  "3: eth0@if9: <BROADCAST> mtu 1400 qdisc noqueue state DOWN mode DEFAULT group default qlen 10\\    link/ether 02:72:68:00:00:01 brd ff:ff:ff:ff:ff:ff link-netnsid 1\n",
+		"ip -o addr":  "3: eth0    inet 10.99.0.11/24 scope global eth0\\       valid_lft 12sec preferred_lft 12sec\n3: eth0    inet6 fe80::1/64 scope link tentative\n",
+		"ip -4 rule":  "0:\tfrom all lookup local\n",
+		"ip -4 route": "fe80::/64 dev eth0 proto kernel metric 256 pref medium\n",
 	}
 	if diff := cmp.Diff(before, read(after)); diff != "" {
 		t.Errorf("the same (-before +after):\n%s", diff)
