@@ -82,8 +82,11 @@ func (h *Hierarchy) make(path string) error {
 func inheritCPUs(dir string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		own, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil || strings.TrimSpace(string(own)) != "" {
+		if err != nil {
 			return err
+		}
+		if strings.TrimSpace(string(own)) != "" {
+			continue // the other one may be missing: whoever makes the same parent may be between the two
 		}
 		parent, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // suicideEnv makes the test program enter the cgroup that it holds, and try to
@@ -66,17 +68,11 @@ func TestMakeRemove(t *testing.T) {
 	if err := g.Make(); err != nil {
 		t.Fatal(err)
 	}
+	checkReady(t, g)
 	for _, h := range g.Hierarchies {
 		dir := filepath.Join(h.Dir, g.Path)
 		if err := os.MkdirAll(filepath.Join(dir, "a/b"), 0o755); err != nil {
 			t.Error(err)
-		}
-		if h.has("cpuset") {
-			for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
-				if text, err := os.ReadFile(filepath.Join(dir, file)); err != nil || strings.TrimSpace(string(text)) == "" {
-					t.Errorf("%s is %q (%v), want that of the parent", file, text, err)
-				}
-			}
 		}
 		if h.V2 {
 			if text, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers")); err != nil || !strings.Contains(string(text), "memory") {
@@ -109,7 +105,7 @@ func TestParents(t *testing.T) {
 				if err := g.Make(); err != nil {
 					t.Error(err)
 				}
-				checkCPUs(t, g)
+				checkReady(t, g)
 				if err := g.Remove(); err != nil {
 					t.Error(err)
 				}
@@ -119,16 +115,72 @@ func TestParents(t *testing.T) {
 	wg.Wait()
 }
 
-// checkCPUs wants a cgroup to have processors.
-func checkCPUs(t *testing.T, g *Group) {
+// checkReady wants a cgroup to have what it needs to take processes.
+func checkReady(t *testing.T, g *Group) {
 	t.Helper()
 	for _, h := range g.Hierarchies {
 		if !h.has("cpuset") {
 			continue
 		}
-		file := filepath.Join(h.Dir, g.Path, "cpuset.cpus")
-		if text, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(text)) == "" {
-			t.Errorf("%s is %q (%v), want that of the parent", file, text, err)
+		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+			if text, err := os.ReadFile(filepath.Join(h.Dir, g.Path, file)); err != nil || strings.TrimSpace(string(text)) == "" {
+				t.Errorf("%s is %q (%v), want that of the parent", file, text, err)
+			}
+		}
+	}
+}
+
+// TestInheritCPUs wants both halves of a cpuset to be inherited, whichever of
+// them is there: somebody else who makes the same parent may be half done.
+func TestInheritCPUs(t *testing.T) {
+	tests := map[string]struct {
+		own, parent, want map[string]string
+		again             bool // the parent is not ready
+	}{
+		"new":          {own: cpuset("", ""), parent: cpuset("0-1", "0"), want: cpuset("0-1", "0")},
+		"ready":        {own: cpuset("1", "0"), parent: cpuset("0-1", "0"), want: cpuset("1", "0")},
+		"no memory":    {own: cpuset("1", ""), parent: cpuset("0-1", "0"), want: cpuset("1", "0")},
+		"no processor": {own: cpuset("", "0"), parent: cpuset("0-1", "0"), want: cpuset("0-1", "0")},
+		"parent new":   {own: cpuset("", ""), parent: cpuset("", ""), want: cpuset("", ""), again: true},
+		"parent half":  {own: cpuset("", ""), parent: cpuset("0-1", ""), want: cpuset("0-1", ""), again: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			parent := t.TempDir()
+			dir := filepath.Join(parent, "node1")
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			writeFiles(t, parent, test.parent)
+			writeFiles(t, dir, test.own)
+			if err := inheritCPUs(dir); isGone(err) != test.again || !test.again && err != nil {
+				t.Errorf("error %v, want to be told to begin anew: %t", err, test.again)
+			}
+			got := map[string]string{}
+			for file := range test.want {
+				text, err := os.ReadFile(filepath.Join(dir, file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[file] = strings.TrimSpace(string(text))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func cpuset(cpus, mems string) map[string]string {
+	return map[string]string{"cpuset.cpus": cpus, "cpuset.mems": mems}
+}
+
+// writeFiles writes files as a cgroup shows them, with a line's end.
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
