@@ -125,19 +125,18 @@ func (w *work) sysctls(all []routing.Sysctl) []action {
 }
 
 // unlikeDefault leaves out what links that we have just made have from their
-// beginning, as the namespace's defaults are.
+// beginning, as the namespace's defaults are, and keep.
 func (w *work) unlikeDefault(all []routing.Sysctl) []routing.Sysctl {
 	defaults := map[string]string{}
 	for _, s := range w.plan.Defaults { // which were in force when they were made
 		defaults[s.Path] = s.Value
 	}
+	changed := changedByOthers(all)
 	return slices.DeleteFunc(slices.Clone(all), func(s routing.Sysctl) bool {
-		if !w.plan.makes(linkOf(s.Path)) || isSetTwice(s, all) {
+		if !w.plan.makes(linkOf(s.Path)) || changed[s.Path] || changed[ofLink(s.Path, "")] {
 			return false
 		}
-		parts := strings.Split(s.Path, "/")
-		parts[3] = "default"
-		file := strings.Join(parts, "/")
+		file := ofLink(s.Path, "default")
 		value, known := defaults[file]
 		if !known {
 			value, _ = w.a.sysctls().read(file) // what has none is written
@@ -147,9 +146,24 @@ func (w *work) unlikeDefault(all []routing.Sysctl) []routing.Sysctl {
 	})
 }
 
-// isSetTwice says whether a setting has another value in the end.
-func isSetTwice(s routing.Sysctl, all []routing.Sysctl) bool {
-	return slices.ContainsFunc(all, func(o routing.Sysctl) bool { return o.Path == s.Path && o.Value != s.Value })
+// changedByOthers are the files that are written twice, and, by their paths without
+// a link, those that the kernel writes for all links when one of the settings is
+// written: the default goes to links whose own was never written, and forwarding and
+// all that is set of all in IPv6 to every link (net/ipv4/devinet.c,
+// net/ipv6/addrconf.c, net/core/neighbour.c).
+func changedByOthers(all []routing.Sysctl) map[string]bool {
+	changed, written := map[string]bool{}, map[string]bool{}
+	for _, s := range all {
+		changed[s.Path] = written[s.Path]
+		written[s.Path] = true
+		switch path, link := s.Path, linkOf(s.Path); {
+		case path == "net/ipv4/ip_forward":
+			changed["net/ipv4/conf//forwarding"] = true
+		case link == "default", link == "all" && (strings.HasPrefix(path, "net/ipv6/") || strings.HasSuffix(path, "/forwarding")):
+			changed[ofLink(path, "")] = true
+		}
+	}
+	return changed
 }
 
 // addShared makes the node's links below the pod's.

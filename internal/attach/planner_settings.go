@@ -176,3 +176,10 @@ func linkOf(path string) string {
 	}
 	return parts[3]
 }
+
+// ofLink is the path of a link's setting for another link.
+func ofLink(path, link string) string {
+	parts := strings.Split(path, "/")
+	parts[3] = link
+	return strings.Join(parts, "/")
+}
