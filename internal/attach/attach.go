@@ -58,8 +58,10 @@ type Pod struct {
 	NodeAddresses []netip.Addr
 }
 
-// Interface is one interface of a pod. Of a Foreign one, Addresses, Gateways and
-// Routes are asked of the kernel where they are not given.
+// Interface is one interface of a pod. Of a Foreign one, Addresses are those that its
+// plugin answered with. The kernel is asked which it has: the pod is routed by these,
+// and the node led to those of them that were answered. Gateways and Routes are asked
+// of the kernel where they are not given.
 type Interface struct {
 	routing.Interface
 	Link   Link

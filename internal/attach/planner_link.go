@@ -199,36 +199,47 @@ func (p *planner) macs() error {
 	return errors.Join(errs...)
 }
 
-// foreign asks the kernel for what the interfaces of others have, where nothing is given.
+// foreign asks the kernel for what the interfaces of others have. The pod may have put
+// addresses there as well: those that are not among the given ones are marked so.
 func (p *planner) foreign(interfaces []Interface) error {
-	lacks := func(i Interface) bool {
-		return i.Link.Kind == Foreign && (len(i.Addresses) == 0 || len(i.Gateways)+len(i.Routes) == 0)
-	}
-	if !slices.ContainsFunc(interfaces, lacks) {
+	isForeign := func(i Interface) bool { return i.Link.Kind == Foreign }
+	lacks := func(i Interface) bool { return isForeign(i) && len(i.Gateways)+len(i.Routes) == 0 }
+	if !slices.ContainsFunc(interfaces, isForeign) {
 		return nil
 	}
 	addresses, err := p.pod.Addresses()
 	if err != nil {
 		return fmt.Errorf("addresses in %s: %w", p.plan.NetNS, err)
 	}
-	routes, err := p.pod.Routes()
-	if err != nil {
-		return fmt.Errorf("routes in %s: %w", p.plan.NetNS, err)
+	var routes []rtnl.Route
+	if slices.ContainsFunc(interfaces, lacks) {
+		if routes, err = p.pod.Routes(); err != nil {
+			return fmt.Errorf("routes in %s: %w", p.plan.NetNS, err)
+		}
 	}
 	for n := range interfaces {
 		i := &interfaces[n]
 		l, ok := p.inPod(i.Name)
-		if !ok || !lacks(*i) {
+		if !ok || !isForeign(*i) {
 			continue // which link says
 		}
-		if len(i.Addresses) == 0 {
-			i.Addresses = addressesOn(l.Index, addresses)
-		}
-		if len(i.Gateways)+len(i.Routes) == 0 {
+		given := i.Addresses
+		i.Addresses = addressesOn(l.Index, addresses)
+		i.NotGiven = notGiven(i.Addresses, given)
+		if lacks(*i) {
 			i.Gateways, i.Routes = routesOn(l.Index, routes)
 		}
 	}
 	return nil
+}
+
+// notGiven are the addresses that are not among those given, whatever their subnets.
+func notGiven(there, given []netip.Prefix) map[netip.Addr]bool {
+	set := map[netip.Addr]bool{}
+	for _, a := range there {
+		set[a.Addr()] = !slices.ContainsFunc(given, func(g netip.Prefix) bool { return g.Addr() == a.Addr() })
+	}
+	return set
 }
 
 func addressesOn(index int, addresses []rtnl.Address) []netip.Prefix {

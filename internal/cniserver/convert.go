@@ -115,6 +115,21 @@ func takeIPAM(i *attach.Interface, r *types100.Result) {
 	}
 }
 
+// addressesIn are the addresses that a result gives to a pod: plugins may tell of those
+// of the node's links, too, which are in no sandbox.
+func addressesIn(r *types100.Result) []netip.Prefix {
+	var list []netip.Prefix
+	for _, ip := range r.IPs {
+		if at := ip.Interface; at != nil && (*at < 0 || *at >= len(r.Interfaces) || r.Interfaces[*at] == nil || r.Interfaces[*at].Sandbox == "") {
+			continue
+		}
+		if prefix, ok := prefixOf(ip.Address); ok {
+			list = append(list, prefix)
+		}
+	}
+	return list
+}
+
 func prefixOf(n net.IPNet) (netip.Prefix, bool) {
 	addr, ok := netip.AddrFromSlice(n.IP)
 	if !ok {

@@ -17,8 +17,9 @@ import (
 )
 
 // interfacesThere are those that the pod has now, the ones with a coordinator so
-// far with its options and the gateways that it was told of. Of the others, and of
-// routes, the kernel knows best.
+// far with its options and the addresses and gateways that it was told of. Of the
+// others, and of routes, the kernel knows best: what a running pod has put there
+// itself, is routed in the pod alone.
 func (s *Server) interfacesThere(a *attempt) ([]attach.Interface, error) {
 	names, err := linksIn(a.ns.FD())
 	if err != nil {
@@ -89,7 +90,7 @@ func (s *Server) coordinated(a *attempt, i *attach.Interface) error {
 		if err != nil || result == nil {
 			return err
 		}
-		i.Coordinator, i.Gateways = &o, gatewaysIn(result)
+		i.Coordinator, i.Addresses, i.Gateways = &o, addressesIn(result), gatewaysIn(result)
 	}
 	return nil
 }

@@ -24,6 +24,9 @@ func (s *Server) make(ctx context.Context, a *attempt) error {
 	began := time.Now()
 	pod := attach.Pod{ContainerID: a.call.ContainerID, NetNS: a.path}
 	for _, n := range a.list {
+		if !n.isNative() && n.result != nil {
+			n.made.Addresses = addressesIn(n.result)
+		}
 		pod.Interfaces = append(pod.Interfaces, n.made)
 	}
 	var err error

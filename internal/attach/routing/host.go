@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 )
 
 // planAnswers lets answers to what came in by veth0 leave by it.
@@ -77,7 +78,8 @@ func (p *planner) planNeighbours() {
 	}
 }
 
-// planHost leads the node to the pod's addresses by the pod's link over it.
+// planHost leads the node to the addresses that the pod was given, by the pod's link
+// over it. With one that a pod takes itself it would have what is another's.
 func (p *planner) planHost() {
 	host, podMAC := p.peer()
 	ruled := map[Rule]bool{}
@@ -93,17 +95,30 @@ func (p *planner) planHost() {
 			if _, ok := p.over[f]; !ok {
 				continue
 			}
-			for _, prefix := range i.sources(f) {
-				p.planHostAddress(i, prefix.Addr(), host.Name, podMAC)
+			given := i.given(f)
+			for _, a := range given {
+				p.planHostAddress(i, a, host.Name, podMAC)
 			}
+			p.noteNotGiven(i, f, len(given))
 			rule := Rule{Family: int(f), Priority: priorityHost, Table: i.Coordinator.HostRuleTable, Shared: true}
-			if i.has(f) && !ruled[rule] {
+			if len(given) > 0 && !ruled[rule] {
 				ruled[rule] = true
 				rule.Owner = i.Name
 				p.result.Host.Rules = append(p.result.Host.Rules, rule)
 			}
 		}
 	}
+}
+
+// noteNotGiven tells of an interface that has more addresses of a family than it was
+// given, of which it may have taken thousands.
+func (p *planner) noteNotGiven(i Interface, f family, given int) {
+	all := i.sources(f)
+	if len(all) == given {
+		return
+	}
+	at := slices.IndexFunc(all, func(q netip.Prefix) bool { return i.NotGiven[q.Addr()] })
+	p.note(i.Name, "%d of its IPv%d addresses, such as %s, are in no plugin's result: the node reaches them by its network only", len(all)-given, f, all[at].Addr())
 }
 
 // planHostAddress leads the node to one address.

@@ -38,8 +38,11 @@ type Interface struct {
 	// says which routing table is whose, whatever order they come in.
 	Rail      int
 	Addresses []netip.Prefix // with their prefix lengths, host bits kept
-	Gateways  []netip.Addr   // the first of each family counts
-	Routes    []policy.Route // of its pools and of its pod; without Gw: over its gateway
+	// NotGiven are those of Addresses that nobody is known to have given the pod: it
+	// may have taken them itself, and the node is not led to them.
+	NotGiven map[netip.Addr]bool
+	Gateways []netip.Addr   // the first of each family counts
+	Routes   []policy.Route // of its pools and of its pod; without Gw: over its gateway
 	// MAC is what was asked for or what the interface has; nil: it gets one.
 	MAC net.HardwareAddr
 	// SharesMAC says that it can have no MAC of its own (IPVLAN, IPoIB).
@@ -229,6 +232,17 @@ func (i Interface) sources(f family) []netip.Prefix {
 	for _, p := range i.Addresses {
 		if familyOf(p.Addr()) == f && isSource(p) {
 			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// given are those of sources that the pod was given.
+func (i Interface) given(f family) []netip.Addr {
+	var all []netip.Addr
+	for _, p := range i.sources(f) {
+		if !i.NotGiven[p.Addr()] {
+			all = append(all, p.Addr())
 		}
 	}
 	return all
