@@ -1,10 +1,7 @@
 package cniserver
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,12 +17,8 @@ import (
 // ADD does.
 func TestFullFileSystem(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	kerneltest.NetNS(t, func() {
-		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+		dir := kerneltest.SmallDisk(t)
 		w := newWorld(t)
 		w.stop()
 		disk, err := journal.OS(dir)
@@ -42,10 +35,7 @@ func TestFullFileSystem(t *testing.T) {
 		one, two := w.sandbox("box1", "train"), w.sandbox("box2", "train")
 		before := w.snapshot(one)
 		w.ok(one, cnicall.Add)
-		filler := filepath.Join(dir, "filler")
-		if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
-			t.Fatalf("the disk takes 1 MiB: %v", err)
-		}
+		free := kerneltest.FillDisk(t, dir)
 		with := w.attachedNow(two)
 		w.refused(two, cnicall.Add, cnicall.CodeTryAgain, "ai/train", filepath.Join(dir, record.File), "no space left on device")
 		w.rest()
@@ -58,9 +48,7 @@ func TestFullFileSystem(t *testing.T) {
 			t.Errorf("taken away (-before +after):\n%s", diff)
 		}
 		w.checkNothingLeft()
-		if err := os.Remove(filler); err != nil {
-			t.Fatal(err)
-		}
+		free()
 		w.ok(two, cnicall.Add)
 		w.ok(two, cnicall.Check)
 		w.ok(two, cnicall.Del)

@@ -154,21 +154,14 @@ func TestManyWrite(t *testing.T) {
 // stays as it was, nothing half written is left, and with room again all is kept.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	kerneltest.NetNS(t, func() {
-		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+		dir := kerneltest.SmallDisk(t)
 		a := full()
 		var was []byte
 		log := living(t, a, dir, func(c *Cache) {
 			after(askFor + keepAfter)
 			was = readKept(t, dir)
-			filler := filepath.Join(dir, "filler")
-			if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
-				t.Fatalf("the disk takes 1 MiB: %v", err)
-			}
+			free := kerneltest.FillDisk(t, dir)
 			for i := range 5 {
 				a.set(podsPath, podOf("n1", fmt.Sprintf("p%d", i), fmt.Sprintf("p%d", i), nil))
 				after(keepAgain)
@@ -184,9 +177,7 @@ func TestDiskFull(t *testing.T) {
 			if _, err := readParts(filepath.Join(dir, diskFile), other.isOurs, other.parts()); err != nil {
 				t.Errorf("what was kept before: %v", err)
 			}
-			if err := os.Remove(filler); err != nil {
-				t.Fatal(err)
-			}
+			free()
 			after(2 * keepAgain)
 			if text := readKept(t, dir); !bytes.Contains(text, []byte(`"p4"`)) {
 				t.Error("with room again, what came is not kept")

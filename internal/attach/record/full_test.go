@@ -3,7 +3,6 @@ package record
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,18 +17,11 @@ import (
 // all the while; and with room again all is as it should be.
 func TestDiskReallyFull(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	kerneltest.NetNS(t, func() {
-		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+		dir := kerneltest.SmallDisk(t)
 		s, end := started(t, dir)
 		keep(t, s, numbered(1), numbered(2), numbered(3))
-		filler := filepath.Join(dir, "filler")
-		if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
-			t.Fatalf("the disk takes 1 MiB: %v", err)
-		}
+		free := kerneltest.FillDisk(t, dir)
 		there := append(ids(s.All()), untilFull(t, s, dir, 4)...)
 		if got := ids(s.All()); !slices.Equal(got, there) {
 			t.Errorf("there are %v, want %v", got, there)
@@ -52,9 +44,7 @@ func TestDiskReallyFull(t *testing.T) {
 		}
 		gone := there[0]
 		_ = removeFull(t, s, there)
-		if err := os.Remove(filler); err != nil {
-			t.Fatal(err)
-		}
+		free()
 		keep(t, s, numbered(900))
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)

@@ -1,6 +1,6 @@
 // Package kerneltest gives tests a kernel to talk to: directory trees that look
-// like sysfs, network namespaces, and links in them. It is for tests only and
-// never touches the host it runs on.
+// like sysfs, network namespaces, links in them, and disks that can be full. It is
+// for tests only and never touches the host it runs on.
 package kerneltest
 
 import (
