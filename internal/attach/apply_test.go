@@ -245,16 +245,7 @@ func TestDefaults(t *testing.T) {
 				})
 				before := w.snapshot()
 				plan := w.plan(w.eightRails("46"))
-				if _, err := w.a.Apply(t.Context(), plan); err != nil {
-					t.Fatal(err)
-				}
-				if err := w.a.Check(t.Context(), plan); err != nil {
-					t.Error(err)
-				}
-				if err := w.a.Undo(t.Context(), plan, nil); err != nil {
-					t.Error(err)
-				}
-				w.same("detached", before)
+				w.thereAndBack(plan, before)
 			})
 		})
 	}

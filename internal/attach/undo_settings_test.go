@@ -47,16 +47,7 @@ func TestNamesOfDirectories(t *testing.T) {
 				if slices.ContainsFunc(plan.Before.Sysctls, func(s routing.Sysctl) bool { return strings.Contains(s.Path, "/conf/"+name+"/") }) {
 					t.Errorf("%+v: want none of the link, which goes", plan.Before.Sysctls)
 				}
-				if _, err := w.a.Apply(t.Context(), plan); err != nil {
-					t.Fatal(err)
-				}
-				if err := w.a.Check(t.Context(), plan); err != nil {
-					t.Error(err)
-				}
-				if err := w.a.Undo(t.Context(), plan, nil); err != nil {
-					t.Error(err)
-				}
-				w.same("undone", before)
+				w.thereAndBack(plan, before)
 			})
 		})
 	}

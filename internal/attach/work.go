@@ -144,16 +144,13 @@ func (w *work) piece(stage string, actions []action) error {
 	var requests []rtnl.Request
 	var sent []int
 	for n, act := range actions {
-		if w.a.refuse != nil {
-			errs[n] = w.a.refuse(stage)
-		}
-		switch {
-		case errs[n] != nil:
-		case act.do != nil:
+		errs[n] = w.a.try(stage, func() error {
+			if act.do == nil {
+				return act.call()
+			}
 			requests, sent = append(requests, act.do), append(sent, n)
-		default:
-			errs[n] = act.call()
-		}
+			return nil
+		})
 	}
 	if len(requests) > 0 {
 		for n, err := range w.client(actions[0].onNode).Do(requests...) {

@@ -334,6 +334,21 @@ func (w *world) same(what string, before state) {
 	}
 }
 
+// thereAndBack attaches a pod, and takes it away again.
+func (w *world) thereAndBack(plan *Plan, before state) {
+	w.tb.Helper()
+	if _, err := w.a.Apply(w.tb.Context(), plan); err != nil {
+		w.tb.Fatal(err)
+	}
+	if err := w.a.Check(w.tb.Context(), plan); err != nil {
+		w.tb.Error(err)
+	}
+	if err := w.a.Undo(w.tb.Context(), plan, nil); err != nil {
+		w.tb.Error(err)
+	}
+	w.same("undone", before)
+}
+
 // needsKind skips a test where the kernel has no links of a kind.
 func (w *world) needsKind(kind string) {
 	w.tb.Helper()
