@@ -9,36 +9,14 @@ import (
 )
 
 // driverStatsAsker asks for the driver's own statistics of a netdev.
-type driverStatsAsker struct {
-	netdev string
-	driver string
-	names  []string
-	values []uint64
+type driverStatsAsker struct{ statistics *ethtool.Statistics }
+
+func newDriverStatsAsker(netdev, driver string) driverStatsAsker {
+	return driverStatsAsker{ethtool.NewStatistics(netdev, func(names []string) { known.share(driverStats, driver, names) })}
 }
 
-// namesAttempts bounds how often names are read again for statistics whose
-// number changes while they are read.
-const namesAttempts = 3
-
-func (d *driverStatsAsker) ask(a Access) (names []string, values []uint64, err error) {
-	for range namesAttempts {
-		if d.names == nil {
-			if d.names, err = a.Ethtool.StatNames(d.netdev); err != nil {
-				return nil, nil, err
-			}
-			known.share(driverStats, d.driver, d.names)
-			d.values = make([]uint64, len(d.names))
-		}
-		err = a.Ethtool.Stats(d.netdev, d.values)
-		if err == nil {
-			return d.names, d.values, nil
-		}
-		if !errors.Is(err, ethtool.ErrStatsChanged) {
-			return nil, nil, err
-		}
-		d.names = nil
-	}
-	return nil, nil, err
+func (d driverStatsAsker) ask(a Access) (names []string, values []uint64, err error) {
+	return d.statistics.Read(a.Ethtool)
 }
 
 // standardAsker asks for the statistics that ethtool defines for all drivers.

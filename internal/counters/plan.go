@@ -132,7 +132,7 @@ func (r *Reader) planNetdevs(p *inventory.Port, device *place, hasFiles bool) {
 		where := r.at(strconv.Itoa(p.Number), n.Name)
 		if known.has(driverStats, r.driver) {
 			r.add(group{
-				asker: &driverStatsAsker{netdev: n.Name, driver: r.driver}, source: driverStats, kernel: fromEthtool, tiers: r.netdevTiers(p),
+				asker: newDriverStatsAsker(n.Name, r.driver), source: driverStats, kernel: fromEthtool, tiers: r.netdevTiers(p),
 				port: where, device: device, plain: hasFiles && n.Name != p.Netdev,
 			})
 		}

@@ -69,10 +69,10 @@ func BenchmarkSettings(b *testing.B) {
 
 // BenchmarkLiveStatistics reads a driver's statistics, with the kernel's part.
 func BenchmarkLiveStatistics(b *testing.B) {
-	s := ethtool.NewStatistics(manyNetdevs(b, 1), "va0")
+	c, s := manyNetdevs(b, 1), ethtool.NewStatistics("va0", nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := s.Read(); err != nil {
+		if _, _, err := s.Read(c); err != nil {
 			b.Fatal(err)
 		}
 	}

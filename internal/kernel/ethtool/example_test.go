@@ -16,8 +16,8 @@ func ExampleStatistics() {
 	}
 	defer func() { _ = client.Close() }()
 
-	statistics := ethtool.NewStatistics(client, "eth0")
-	names, values, err := statistics.Read() // and again for the next sample
+	statistics := ethtool.NewStatistics("eth0", nil)
+	names, values, err := statistics.Read(client) // and again for the next sample
 	if errors.Is(err, ethtool.ErrNotSupported) {
 		fmt.Println("the driver counts nothing")
 		return

@@ -88,7 +88,7 @@ func TestLiveHost(t *testing.T) {
 // ethtool -S shows.
 func checkStatistics(t *testing.T, c *ethtool.Client, name string) {
 	t.Helper()
-	names, values, err := ethtool.NewStatistics(c, name).Read()
+	names, values, err := ethtool.NewStatistics(name, nil).Read(c)
 	if errors.Is(err, ethtool.ErrNotSupported) || errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -223,11 +223,11 @@ func TestLiveStatsChange(t *testing.T) {
 	kerneltest.NetNS(t, func() {
 		kerneltest.AddVeth(t, "va", "vb")
 		index := indexOf(t, "va")
-		s := ethtool.NewStatistics(dial(t, nil), "va")
+		c, s := dial(t, nil), ethtool.NewStatistics("va", nil)
 		drops := []string{"rx_queue_0_drops", "rx_queue_1_drops"}
 		for _, queues := range []uint32{1, 2, 1} {
 			setRxQueues(t, index, queues)
-			names, values, err := s.Read()
+			names, values, err := s.Read(c)
 			if err != nil {
 				t.Fatal(err)
 			}

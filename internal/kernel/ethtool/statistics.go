@@ -27,16 +27,17 @@ const readAttempts = 3
 // of queues is set. It cannot notice another netdev that has taken the name and
 // has as many: start anew when a netdev is added or renamed.
 type Statistics struct {
-	client *Client
 	netdev string
+	fresh  func(names []string)
 	names  []string // nil until read
 	values []uint64
 }
 
 // NewStatistics returns the statistics of the netdev with a name, of which
-// nothing is read yet.
-func NewStatistics(c *Client, name string) *Statistics {
-	return &Statistics{client: c, netdev: name}
+// nothing is read yet. Fresh, if not nil, is called with names that were read,
+// and may put the same text of elsewhere in their place.
+func NewStatistics(name string, fresh func(names []string)) *Statistics {
+	return &Statistics{netdev: name, fresh: fresh}
 }
 
 // Read returns the names and, in the same order, the values. Names are read
@@ -44,12 +45,12 @@ func NewStatistics(c *Client, name string) *Statistics {
 // slice, they are the same. Both slices are good until the next Read and must
 // not be written. The error is [ErrNotSupported] where the driver has no
 // statistics and fs.ErrNotExist where the netdev is gone.
-func (s *Statistics) Read() (names []string, values []uint64, err error) {
+func (s *Statistics) Read(c *Client) (names []string, values []uint64, err error) {
 	for range readAttempts {
-		if err = s.readNames(); err != nil {
+		if err = s.readNames(c); err != nil {
 			return nil, nil, err
 		}
-		err = s.client.Stats(s.netdev, s.values)
+		err = c.Stats(s.netdev, s.values)
 		if err == nil {
 			return s.names, s.values, nil
 		}
@@ -61,13 +62,16 @@ func (s *Statistics) Read() (names []string, values []uint64, err error) {
 	return nil, nil, err
 }
 
-func (s *Statistics) readNames() error {
+func (s *Statistics) readNames(c *Client) error {
 	if s.names != nil {
 		return nil
 	}
-	names, err := s.client.StatNames(s.netdev)
+	names, err := c.StatNames(s.netdev)
 	if err != nil {
 		return err
+	}
+	if s.fresh != nil {
+		s.fresh(names)
 	}
 	s.names, s.values = names, make([]uint64, len(names))
 	return nil

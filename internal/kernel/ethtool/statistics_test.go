@@ -71,11 +71,12 @@ func TestStatistics(t *testing.T) {
 	d := &fakeDriver{names: []string{"rx_packets", "tx_packets"}, values: []uint64{1, 1 << 63}}
 	c := fakeIoctl(t, d.ioctl)
 	fillArena(c)
-	s := NewStatistics(c, "eth0")
+	var fresh [][]string
+	s := NewStatistics("eth0", func(names []string) { fresh = append(fresh, names) })
 	var first []string
 	for i := range 3 {
 		d.values[0] += uint64(i)
-		names, values, err := s.Read()
+		names, values, err := s.Read(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,6 +93,9 @@ func TestStatistics(t *testing.T) {
 			t.Error("another slice of the same names")
 		}
 	}
+	if diff := cmp.Diff([][]string{d.names}, fresh); diff != "" {
+		t.Errorf("names that were read (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff([]string{"names", "values", "values", "values"}, d.commands); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
@@ -100,9 +104,9 @@ func TestStatistics(t *testing.T) {
 func TestStatisticsNone(t *testing.T) {
 	t.Parallel()
 	d := &fakeDriver{}
-	s := NewStatistics(fakeIoctl(t, d.ioctl), "eth0")
+	c, s := fakeIoctl(t, d.ioctl), NewStatistics("eth0", nil)
 	for range 2 {
-		names, values, err := s.Read()
+		names, values, err := s.Read(c)
 		if len(names) != 0 || len(values) != 0 || err != nil {
 			t.Errorf("got %v, %v, %v, want nothing", names, values, err)
 		}
@@ -124,15 +128,15 @@ func TestStatisticsChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &fakeDriver{names: []string{"a"}, values: []uint64{1}, strict: strict}
-			s := NewStatistics(fakeIoctl(t, d.ioctl), "eth0")
-			if _, _, err := s.Read(); err != nil {
+			c, s := fakeIoctl(t, d.ioctl), NewStatistics("eth0", nil)
+			if _, _, err := s.Read(c); err != nil {
 				t.Fatal(err)
 			}
 			d.names, d.values, d.commands = []string{"a", "b"}, []uint64{1, 2}, nil
 			d.onNames = func() {
 				d.names, d.values, d.onNames = []string{"c", "d", "e"}, []uint64{3, 4, 5}, nil
 			}
-			names, values, err := s.Read()
+			names, values, err := s.Read(c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +157,7 @@ func TestStatisticsNeverStill(t *testing.T) {
 	t.Parallel()
 	d := &fakeDriver{names: []string{"a"}, values: []uint64{1}}
 	d.onNames = func() { d.names, d.values = append(d.names, "b"), append(d.values, 2) }
-	_, _, err := NewStatistics(fakeIoctl(t, d.ioctl), "eth0").Read()
+	_, _, err := NewStatistics("eth0", nil).Read(fakeIoctl(t, d.ioctl))
 	if !errors.Is(err, ErrStatsChanged) || !strings.Contains(err.Error(), "eth0") {
 		t.Errorf("error %v, want ErrStatsChanged of eth0", err)
 	}
@@ -167,16 +171,16 @@ func TestStatisticsError(t *testing.T) {
 	t.Parallel()
 	d := &fakeDriver{names: []string{"a"}, values: []uint64{1}}
 	c := fakeIoctl(t, d.ioctl)
-	s := NewStatistics(c, "eth0")
-	if _, _, err := s.Read(); err != nil {
+	s := NewStatistics("eth0", nil)
+	if _, _, err := s.Read(c); err != nil {
 		t.Fatal(err)
 	}
 	c.ioctl = func(string, []byte) error { return unix.EIO }
-	if names, values, err := s.Read(); !errors.Is(err, unix.EIO) || names != nil || values != nil {
+	if names, values, err := s.Read(c); !errors.Is(err, unix.EIO) || names != nil || values != nil {
 		t.Errorf("got %v, %v, %v, want nothing but EIO", names, values, err)
 	}
 	c.ioctl, d.commands = d.ioctl, nil
-	if _, _, err := s.Read(); err != nil {
+	if _, _, err := s.Read(c); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]string{"values"}, d.commands); diff != "" {
@@ -301,13 +305,13 @@ func BenchmarkStatistics(b *testing.B) {
 		}
 		return d.ioctl(netdev, data)
 	}
-	s := NewStatistics(c, "eth0")
-	if allocs := testing.AllocsPerRun(10, func() { _, _, _ = s.Read() }); allocs != 0 {
+	s := NewStatistics("eth0", nil)
+	if allocs := testing.AllocsPerRun(10, func() { _, _, _ = s.Read(c) }); allocs != 0 {
 		b.Errorf("%v allocations a read, want none", allocs)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := s.Read(); err != nil {
+		if _, _, err := s.Read(c); err != nil {
 			b.Fatal(err)
 		}
 	}

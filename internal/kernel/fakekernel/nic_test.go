@@ -112,9 +112,9 @@ func TestDriverStatistics(t *testing.T) {
 	c := ethtoolOf(t, k)
 	info, err := c.DriverInfo("eth0")
 	check(t, "driver", *want.Driver, info, err)
-	s := ethtool.NewStatistics(c, "enp23s0") // an alternative name
+	s := ethtool.NewStatistics("enp23s0", nil) // an alternative name
 	for range 2 {
-		names, values, err := s.Read()
+		names, values, err := s.Read(c)
 		check(t, "names", []string{"rx_packets", "rx_prio3_pause_duration_of_32_by", "tx_vport_rdma_unicast_bytes"}, names, err)
 		check(t, "values", []uint64{1, 1 + 1<<56, 1 + 2<<56}, values, nil)
 	}
@@ -122,7 +122,7 @@ func TestDriverStatistics(t *testing.T) {
 		t.Errorf("asked for names %d times, want 1", got)
 	}
 	k.ChangeNIC(2, func(n *fakekernel.NIC) { n.StatNames, n.Stats = []string{"a"}, nil })
-	names, values, err := s.Read() // notices that the number changed
+	names, values, err := s.Read(c) // notices that the number changed
 	check(t, "names", []string{"a"}, names, err)
 	check(t, "values that nothing says", []uint64{0}, values, nil)
 
