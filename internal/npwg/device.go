@@ -132,11 +132,6 @@ type MemifDevice struct {
 	Mode string `json:"mode,omitempty"`
 }
 
-// PCIInfo is the DeviceInfo of a PCI function.
-func PCIInfo(d PCIDevice) DeviceInfo {
-	return DeviceInfo{Type: DevicePCI, Version: DeviceInfoVersion, PCI: &d}
-}
-
 // ParseDeviceInfo reads a file of device information. Keys and versions that
 // are not known are no error.
 func ParseDeviceInfo(text []byte) (DeviceInfo, error) {

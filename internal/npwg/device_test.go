@@ -69,7 +69,7 @@ func TestDeviceInfo(t *testing.T) {
 	if got, want := NetworkDeviceFile("c0ffee", "net1"), "cni/c0ffee_net1-device.json"; got != want {
 		t.Errorf("file of the attachment %q, want %q", got, want)
 	}
-	made := PCIInfo(PCIDevice{Address: "0000:3b:00.2", PFAddress: "0000:3b:00.0", RDMADevice: "mlx5_4"})
+	made := DeviceInfo{Type: DevicePCI, Version: DeviceInfoVersion, PCI: &PCIDevice{Address: "0000:3b:00.2", PFAddress: "0000:3b:00.0", RDMADevice: "mlx5_4"}}
 	text, err := json.MarshalIndent(made, "", "  ")
 	checkError(t, err)
 	checkGolden(t, "device-info.golden", append(text, '\n'))

@@ -31,7 +31,7 @@ func TestStatus(t *testing.T) {
 	const sandbox = `"sandbox":"/run/netns/x"`
 	veth := `{"cniVersion":"1.1.0","interfaces":[{"name":"cali1"},{"name":"eth0","mac":"02:00:00:00:00:01","mtu":1450,` + sandbox + `}],
 		"ips":[{"interface":1,"address":"10.244.1.5/32"}]}`
-	mlx := PCIInfo(PCIDevice{Address: "0000:3b:00.2", RDMADevice: "mlx5_4"})
+	mlx := DeviceInfo{Type: DevicePCI, Version: DeviceInfoVersion, PCI: &PCIDevice{Address: "0000:3b:00.2", RDMADevice: "mlx5_4"}}
 	tests := []struct {
 		name     string
 		attached []Attached

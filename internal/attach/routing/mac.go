@@ -14,9 +14,9 @@ const locallyAdministered = 0x02
 // place of a rail's number.
 const railOfDefault = 0xff
 
-// PrefixedMAC is a MAC address for podMACPrefix: its two bytes, then the four of
+// prefixedMAC is a MAC address for podMACPrefix: its two bytes, then the four of
 // an IPv4 address or the last four of an IPv6 one.
-func PrefixedMAC(prefix []byte, addr netip.Addr) net.HardwareAddr {
+func prefixedMAC(prefix []byte, addr netip.Addr) net.HardwareAddr {
 	mac := make(net.HardwareAddr, 6)
 	copy(mac[:2], prefix)
 	ip := addr.Unmap().AsSlice()
@@ -24,12 +24,12 @@ func PrefixedMAC(prefix []byte, addr netip.Addr) net.HardwareAddr {
 	return mac
 }
 
-// DerivedMAC is the MAC address of a rail's interface where none is asked for:
+// derivedMAC is the MAC address of a rail's interface where none is asked for:
 // 02, the rail, then the four bytes of an IPv4 address, or the FNV-1a hash of an
 // IPv6 one. A pod that comes back with its address comes back with its MAC
 // address, so that no neighbour holds an old one, and two pods on a rail
 // have two: as to IPv4 for certain, as to IPv6 as surely as 32 bits say.
-func DerivedMAC(rail int, addr netip.Addr) net.HardwareAddr {
+func derivedMAC(rail int, addr netip.Addr) net.HardwareAddr {
 	mac := net.HardwareAddr{locallyAdministered, byte(rail), 0, 0, 0, 0}
 	if addr = addr.Unmap(); addr.Is4() {
 		copy(mac[2:], addr.AsSlice())

@@ -394,7 +394,7 @@ func (p *planner) macOf(i Interface) (net.HardwareAddr, string) {
 	case !addr.IsValid():
 		return nil, ""
 	case prefixed:
-		return PrefixedMAC(i.Coordinator.MACPrefix, addr), "podMACPrefix"
+		return prefixedMAC(i.Coordinator.MACPrefix, addr), "podMACPrefix"
 	case i.Foreign:
 		return nil, ""
 	}
@@ -402,7 +402,7 @@ func (p *planner) macOf(i Interface) (net.HardwareAddr, string) {
 	if i.IsDefaultNetwork {
 		rail = railOfDefault
 	}
-	return DerivedMAC(rail, addr), "rail and address"
+	return derivedMAC(rail, addr), "rail and address"
 }
 
 // planAddresses lists what is to be set. Those of a Foreign interface are there.

@@ -398,12 +398,12 @@ func TestMACs(t *testing.T) {
 		got  net.HardwareAddr
 		want string
 	}{
-		{DerivedMAC(0, netip.MustParseAddr("172.16.11.10")), "02:00:ac:10:0b:0a"},
-		{DerivedMAC(7, netip.MustParseAddr("::ffff:172.16.11.10")), "02:07:ac:10:0b:0a"},
-		{DerivedMAC(7, netip.MustParseAddr("fd00:11::10")), "02:07:4b:60:e3:bb"},
-		{DerivedMAC(7, netip.MustParseAddr("fd00:12::10")), "02:07:62:75:4e:7e"},
-		{PrefixedMAC([]byte{0x0a, 0x1b}, netip.MustParseAddr("172.16.11.10")), "0a:1b:ac:10:0b:0a"},
-		{PrefixedMAC([]byte{0x0a, 0x1b}, netip.MustParseAddr("fd00:11::1:10")), "0a:1b:00:01:00:10"},
+		{derivedMAC(0, netip.MustParseAddr("172.16.11.10")), "02:00:ac:10:0b:0a"},
+		{derivedMAC(7, netip.MustParseAddr("::ffff:172.16.11.10")), "02:07:ac:10:0b:0a"},
+		{derivedMAC(7, netip.MustParseAddr("fd00:11::10")), "02:07:4b:60:e3:bb"},
+		{derivedMAC(7, netip.MustParseAddr("fd00:12::10")), "02:07:62:75:4e:7e"},
+		{prefixedMAC([]byte{0x0a, 0x1b}, netip.MustParseAddr("172.16.11.10")), "0a:1b:ac:10:0b:0a"},
+		{prefixedMAC([]byte{0x0a, 0x1b}, netip.MustParseAddr("fd00:11::1:10")), "0a:1b:00:01:00:10"},
 	} {
 		if tt.got.String() != tt.want {
 			t.Errorf("got %s, want %s", tt.got, tt.want)

@@ -37,14 +37,6 @@ func (r *round) commit(ctx context.Context) {
 	}
 	r.report.Again = r.report.Again || r.deferred && r.report.LedgerWrites > 0
 	r.drop(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.published = r.published[:0:0]
-	for _, b := range r.sorted() {
-		if b.ledger != nil && b.ledger.Meta.ResourceVersion != "" {
-			r.published = append(r.published, b.ledger)
-		}
-	}
 }
 
 // committed keeps what became of the write of one ledger.

@@ -181,8 +181,8 @@ func TestParallelWrites(t *testing.T) {
 	if err != nil || report.LedgerWrites != 8 || report.LeaseWrites != 50 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	if books := w.g.Books(); len(books) != 8 {
-		t.Errorf("%d books", len(books))
+	if len(w.ledgers) != 8 || len(w.g.books) != 8 {
+		t.Errorf("%d ledgers, %d books", len(w.ledgers), len(w.g.books))
 	}
 	w.calm()
 	for i := range 50 {

@@ -107,13 +107,13 @@ type PoolReport struct {
 	Recalled    int64 // asked back from nodes
 }
 
-// Granter decides and commits. Round and Books may be called from several
-// goroutines; rounds go one after the other.
+// Granter decides and commits. Round may be called from several goroutines; rounds
+// go one after the other.
 type Granter struct {
 	store   Store
 	options Options
 
-	turn sync.Mutex // held by the round that runs; guards all but published
+	turn sync.Mutex // held by the round that runs; guards what follows
 
 	listed   bool
 	unsure   bool             // another leader may have had ledgers give more than is remembered
@@ -124,9 +124,6 @@ type Granter struct {
 	shares   *shares
 	overlaps overlaps
 	clock    int64 // grows with each change of a book
-
-	mu        sync.Mutex
-	published []*ipam.Ledger
 }
 
 // New is a granter that knows nothing yet: its first round reads all ledgers.
@@ -138,12 +135,4 @@ func New(store Store, options Options) *Granter {
 		store: store, options: options, books: map[string]*book{},
 		leases: map[string]*lease{}, pools: map[string]*pool{}, fenced: map[string]types.UID{},
 	}
-}
-
-// Books is the ledgers as last known, in order of names. They are not changed
-// any more, and not to be changed.
-func (g *Granter) Books() []*ipam.Ledger {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.published
 }

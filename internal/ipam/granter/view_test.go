@@ -178,7 +178,7 @@ func TestLedgersOfPools(t *testing.T) {
 	}
 	w.spec("n1", func(l *v1alpha1.AddressLease) { l.Spec.Returns = nil })
 	w.calm()
-	if len(w.ledgers) != 0 || len(w.g.Books()) != 0 {
+	if len(w.ledgers) != 0 || len(w.g.books) != 0 {
 		t.Errorf("ledgers %v", w.ledgers)
 	}
 }

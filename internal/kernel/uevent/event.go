@@ -20,11 +20,11 @@ type Event struct {
 // udevMagic begins the messages that udevd sends to its own listeners.
 const udevMagic = "libudev\x00"
 
-// Parse takes one message of the kernel: "action@devpath" and then variables
+// parse takes one message of the kernel: "action@devpath" and then variables
 // as NAME=value, each ended by a NUL (lib/kobject_uevent.c). It refuses
 // messages of udevd and messages without action, device or sequence number.
 // Variables that are not NAME=value are left out.
-func Parse(msg []byte) (Event, error) {
+func parse(msg []byte) (Event, error) {
 	if bytes.HasPrefix(msg, []byte(udevMagic)) {
 		return Event{}, errors.New("uevent: message of udevd, want one of the kernel")
 	}

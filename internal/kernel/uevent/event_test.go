@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Parse(tt.msg)
+			got, err := parse(tt.msg)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error %v, want %q in it", err, tt.err)
@@ -87,7 +87,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("libudev\x00add@/x\x00SEQNUM=1\x00"))
 	f.Add([]byte("add@\x00"))
 	f.Fuzz(func(t *testing.T, msg []byte) {
-		e, err := Parse(msg)
+		e, err := parse(msg)
 		if err != nil {
 			if diff := cmp.Diff(Event{}, e); diff != "" {
 				t.Errorf("error %v, and an event: %s", err, diff)
@@ -101,7 +101,7 @@ func FuzzParse(f *testing.F) {
 		for _, name := range slices.Sorted(maps.Keys(e.Vars)) {
 			parts = append(parts, name+"="+e.Vars[name])
 		}
-		again, err := Parse(message(parts...))
+		again, err := parse(message(parts...))
 		if diff := cmp.Diff(e, again); diff != "" || err != nil {
 			t.Errorf("does not come back: %v (-want +got):\n%s", err, diff)
 		}
@@ -113,7 +113,7 @@ func BenchmarkParse(b *testing.B) {
 		"DEVPATH=/devices/pci0000:16/0000:16:01.0/0000:17:00.0/net/ens1f0np0/queues/rx-12", "SUBSYSTEM=queues", "SEQNUM=30147")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Parse(msg); err != nil {
+		if _, err := parse(msg); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -73,7 +73,7 @@ func Listen(config *Config) (*Listener, error) {
 }
 
 // New returns a Listener to something that speaks like the kernel: each Read
-// returns one whole message, in the form that [Parse] takes, and waits for it.
+// returns one whole message, as "action@devpath" and variables, and waits for it.
 // Close ends a Read that waits. The Listener owns messages.
 func New(messages io.ReadCloser) *Listener { return &Listener{messages: messages} }
 
@@ -92,7 +92,7 @@ func (l *Listener) Receive() (Event, error) {
 	case err != nil:
 		return Event{}, fmt.Errorf("uevent: %w", err)
 	}
-	return Parse(l.buf[:n])
+	return parse(l.buf[:n])
 }
 
 // Close stops the Listener and wakes up a Receive that waits.

@@ -28,12 +28,6 @@ func Require(t *testing.T) (machine string) {
 	return machine
 }
 
-// EarnedSkip skips the test for a reason that holds inside the lab too. A plain t.Skip there is a failure.
-func EarnedSkip(t *testing.T, format string, args ...any) {
-	t.Helper()
-	t.Skip(plan.EarnedSkip + fmt.Sprintf(format, args...))
-}
-
 // Try runs a program and returns its standard output; the error has what it wrote to standard error.
 func Try(name string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
