@@ -34,14 +34,13 @@ type process struct {
 	version.PluginDecoder
 	root  string
 	pause func(context.Context) error // before it is tried again
-	after time.Duration               // see afterwards
 
 	ran  bool   // and succeeded
 	said []byte // its answer then
 }
 
 func (d *Delegate) process() *process {
-	return &process{root: d.root, pause: pause, after: afterwards}
+	return &process{root: d.root, pause: pause}
 }
 
 func pause(ctx context.Context) error {
@@ -87,7 +86,7 @@ func (p *process) once(ctx context.Context, path string, stdin []byte, env []str
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), output, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: p.root, Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = p.after
+	cmd.WaitDelay = afterwards
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
 		err = nil // what it started and left behind does not answer for it

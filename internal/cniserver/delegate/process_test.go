@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // fifoOf is a FIFO that ends when the last plugin that has it has ended.
@@ -65,10 +64,8 @@ func TestLeavesAChild(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "vendor")
 	fifo := fifoOf(t, n)
-	p := n.process()
-	p.after = time.Millisecond
 	c := n.call(t, script{Child: n.fifo, Leave: true, Answer: answered}, nil)
-	output, err := p.ExecPlugin(t.Context(), filepath.Join(n.bin, "vendor"), c.Config, n.environment("ADD", c))
+	output, err := n.process().ExecPlugin(t.Context(), filepath.Join(n.bin, "vendor"), c.Config, n.environment("ADD", c))
 	if err != nil || string(output) != answered {
 		t.Errorf("got %s, %v", output, err)
 	}

@@ -239,6 +239,7 @@ func ipRoutes(t *testing.T, family string, names map[string]int) []Route {
 			Table: ipTable(t, r.Table), Type: r.Type, Dst: ipPrefix(t, family, r.Dst), Protocol: r.Protocol, Scope: r.Scope,
 			Src: r.Src, Gateway: cmp.Or(r.Gateway, r.Via.Host), LinkIndex: names[r.Link], Priority: r.Metric,
 			NextHopID: r.NextHopID, Preference: r.Preference, OnLink: slices.Contains(r.Flags, "onlink"),
+			Dead: slices.Contains(r.Flags, "dead"), LinkDown: slices.Contains(r.Flags, "linkdown"),
 		}
 		for _, m := range r.Metrics {
 			route.MTU = m.MTU
@@ -246,7 +247,7 @@ func ipRoutes(t *testing.T, family string, names map[string]int) []Route {
 		for _, h := range r.Hops {
 			route.NextHops = append(route.NextHops, NextHop{
 				LinkIndex: names[h.Link], Gateway: cmp.Or(h.Gateway, h.Via.Host), Weight: h.Weight,
-				OnLink: slices.Contains(h.Flags, "onlink"),
+				OnLink: slices.Contains(h.Flags, "onlink"), Dead: slices.Contains(h.Flags, "dead"), LinkDown: slices.Contains(h.Flags, "linkdown"),
 			})
 		}
 		routes = append(routes, route)
