@@ -93,13 +93,26 @@ func inheritCPUs(dir string) error {
 			return err
 		}
 		if strings.TrimSpace(string(parent)) == "" {
-			return fmt.Errorf("%s of its parent, which was made anew meanwhile: %w", file, fs.ErrNotExist)
+			return madeAnew(file)
 		}
-		if err := os.WriteFile(filepath.Join(dir, file), parent, 0); err != nil {
+		if err := setCPUs(dir, file, parent); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// setCPUs gives a cpuset what its parent had.
+func setCPUs(dir, file string, parent []byte) error {
+	err := os.WriteFile(filepath.Join(dir, file), parent, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return madeAnew(file) // root may not write here only what the parent has not
+	}
+	return err
+}
+
+func madeAnew(file string) error {
+	return fmt.Errorf("%s of its parent, which was made anew meanwhile: %w", file, fs.ErrNotExist)
 }
 
 // Enable hands all controllers that a v2 cgroup has down to its children. A

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -168,6 +169,30 @@ func TestInheritCPUs(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestParentAnew has the parent of a cpuset be made anew, and still be without
+// processors, after its processors were read.
+func TestParentAnew(t *testing.T) {
+	g := newGroup(t, "node1")
+	for _, h := range g.Hierarchies {
+		if !h.has("cpuset") {
+			continue
+		}
+		parent, _, _ := strings.Cut(g.Path, "/")
+		dir := filepath.Join(h.Dir, parent, "node1")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := errors.Join(os.Remove(dir), os.Remove(filepath.Dir(dir))); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := setCPUs(dir, "cpuset.cpus", []byte("0\n")); !isGone(err) {
+			t.Errorf("error %v, want to be told to begin anew", err)
+		}
 	}
 }
 
