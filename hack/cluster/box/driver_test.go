@@ -3,7 +3,9 @@ package box
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // startDriver runs this program as a driver of one machine.
@@ -41,13 +45,29 @@ func killDriver(t *testing.T, driver *exec.Cmd, spec Spec) {
 		t.Fatal(err)
 	}
 	_ = driver.Wait()
-	eventually(t, "no process is left", func() bool { return len(processes(t, spec.Name)) == 0 })
+	eventually(t, "no process is left", func() bool { return len(processes(t, spec.Name)) == 0 && !held(t, spec) })
 	if err := Sweep(filepath.Dir(spec.Cgroup)); err != nil {
 		t.Error(err)
 	}
 	if err := removeRoot(spec.root()); err != nil {
 		t.Error(err)
 	}
+}
+
+// held reports whether somebody has the lock on a machine's directory: also a first
+// process that has not executed yet, and so has the driver's command line.
+func held(t *testing.T, spec Spec) bool {
+	t.Helper()
+	lock, err := lock(spec.Dir)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return true
+	case err == nil:
+		unlock(lock)
+	case !errors.Is(err, fs.ErrNotExist):
+		t.Fatal(err)
+	}
+	return false
 }
 
 // TestDriverKilled kills the driver at each step of a start.

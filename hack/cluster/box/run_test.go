@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -90,6 +91,35 @@ func TestRunStdio(t *testing.T) {
 	}
 }
 
+// TestLateCopy wants what a program wrote to be had though we come to read it
+// only when nobody waits any more, and a process that it left behind holds the
+// pipe open.
+func TestLateCopy(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	var s stdio
+	defer s.close()
+	if err := s.openOutput(&out); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.theirs[0].WriteString("written before the end"); err != nil {
+		t.Fatal(err)
+	}
+	behind, err := unix.Dup(int(s.theirs[0].Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(behind) }()
+	if err := s.ours[0].SetReadDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	s.wg.Wait()
+	if err := errors.Join(s.errs...); err != nil || out.String() != "written before the end" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
 // TestRunCancel wants a program and those it started to end with the context.
 func TestRunCancel(t *testing.T) {
 	b := startBox(t, newSpec(t, "node1"))
@@ -104,9 +134,7 @@ func TestRunCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want canceled", err)
 	}
-	if out, err := b.Output(t.Context(), "pgrep", "-f", "sleep 100"); err == nil {
-		t.Errorf("still running: %q", out)
-	}
+	eventually(t, "what it started has ended", func() bool { return sh(t, b, "pgrep -f 'sleep 10[0]' || true") == "" })
 	if err := b.Run(ctx, Command{Args: []string{"true"}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("context that has ended before: %v", err)
 	}

@@ -41,9 +41,10 @@ func TestServiceReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	sh(t, b, "test -e /run/up")
-	if got := state(t, b, "slow", Running); got.PID == 0 || got.Since.IsZero() || sh(t, b, "pgrep sleep") == "" {
+	if got := state(t, b, "slow", Running); got.PID == 0 || got.Since.IsZero() {
 		t.Errorf("status %+v", got)
 	}
+	eventually(t, "it goes on", func() bool { return sh(t, b, "pgrep sleep || true") != "" })
 	log, err := os.ReadFile(b.spec.log("slow"))
 	if err != nil || string(log) != "starting with it\n" {
 		t.Errorf("log %q (%v)", log, err)

@@ -6,11 +6,16 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // drainLimit is how long what a program wrote is waited for after its end: a
 // process that it left behind may hold the pipe open for ever.
 const drainLimit = time.Second
+
+// pipeSize is how much a pipe of the kernel holds (pipe(7)).
+const pipeSize = 64 << 10
 
 // stdio is what connects a program with the readers and writers of a command.
 type stdio struct {
@@ -75,9 +80,39 @@ func (s *stdio) openOutput(to io.Writer) error {
 	s.theirs, s.opened, s.ours = append(s.theirs, w), append(s.opened, w), append(s.ours, r)
 	s.copies = append(s.copies, func() error {
 		_, err := io.Copy(to, r)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return copyRest(to, r)
+		}
 		return err
 	})
 	return nil
+}
+
+// copyRest copies what is in a pipe, and does not wait for more: a program that
+// has ended has written all of its own, however late we come to read it.
+func copyRest(to io.Writer, from *os.File) error {
+	if err := from.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	pipe, err := from.SyscallConn()
+	if err != nil {
+		return err
+	}
+	rest := make([]byte, pipeSize)
+	var n int
+	var readErr error
+	err = pipe.Read(func(fd uintptr) bool {
+		n, readErr = unix.Read(int(fd), rest)
+		return true
+	})
+	if errors.Is(readErr, unix.EAGAIN) {
+		return nil
+	}
+	if err := errors.Join(err, readErr); err != nil {
+		return err
+	}
+	_, err = to.Write(rest[:n])
+	return err
 }
 
 func (s *stdio) openNull() error {
@@ -114,11 +149,6 @@ func (s *stdio) drain() error {
 		}
 	}
 	s.wg.Wait()
-	for i, err := range s.errs {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			s.errs[i] = nil
-		}
-	}
 	return errors.Join(s.errs...)
 }
 

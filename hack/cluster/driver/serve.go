@@ -24,8 +24,9 @@ func (c *Cluster) Serve(ctx context.Context, ready func() error) error {
 }
 
 // answerLimit is how long orders that are being carried out may take to come
-// to an end when all does.
-const answerLimit = 2 * time.Second
+// to an end when all does: one that boots a node ends the machine first. It
+// leaves the rest of endPatience for the others.
+const answerLimit = 15 * time.Second
 
 func (c *Cluster) serve(ctx context.Context, ready func() error) error {
 	listener, err := c.listen(ctx)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/sys/unix"
 
 	"railhead/hack/cluster/plan"
 	"railhead/internal/kernel/kerneltest"
@@ -321,8 +322,7 @@ func (l *lab) dial(from, to string, a netip.Addr, patience time.Duration) error 
 	l.must(err)
 	defer func() { _ = listener.Close() }()
 	go echo(listener)
-	var conn net.Conn
-	l.inside(from, func() { conn, err = net.DialTimeout("tcp", listener.Addr().String(), patience) })
+	conn, err := l.connect(from, listener.Addr().String(), patience)
 	if err != nil {
 		return err
 	}
@@ -333,6 +333,20 @@ func (l *lab) dial(from, to string, a netip.Addr, patience time.Duration) error 
 	}
 	_, err = io.ReadFull(conn, make([]byte, len("railhead")))
 	return err
+}
+
+// connect connects from a machine. A neighbour that did not answer for three seconds
+// is given up by the kernel, and a bridge passes nothing on by a new port before a
+// worker has seen its carrier (net/core/link_watch.c): who is unreachable by that is
+// asked again.
+func (l *lab) connect(from, to string, patience time.Duration) (conn net.Conn, err error) {
+	l.t.Helper()
+	for deadline := time.Now().Add(patience); ; <-time.After(10 * time.Millisecond) {
+		l.inside(from, func() { conn, err = net.DialTimeout("tcp", to, time.Until(deadline)) })
+		if !errors.Is(err, unix.EHOSTUNREACH) || time.Now().After(deadline) {
+			return conn, err
+		}
+	}
 }
 
 // echo answers one connection.

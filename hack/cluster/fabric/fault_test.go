@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
 
 	"railhead/hack/cluster/plan"
 	"railhead/internal/kernel/kerneltest"
@@ -111,6 +112,39 @@ func TestStatesOfWhatIsNotConnected(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, l.states(), prefixes); diff != "" {
 			t.Errorf("states (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestStatesMeanwhile asks for states while other links come and go, as those of
+// stand-ins do.
+func TestStatesMeanwhile(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		l := built(t, plan.Options{Nodes: 1, Rails: 8, IPv4: true})
+		want := l.states()
+		ended := make(chan error)
+		go func() {
+			ended <- l.in(plan.Fabric, func(m machine) error {
+				for range 30 {
+					other := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "other"}}
+					if err := errors.Join(m.LinkAdd(other), m.LinkDel(other)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}()
+		for {
+			select {
+			case err := <-ended:
+				l.must(err)
+				return
+			default:
+			}
+			if diff := cmp.Diff(want, l.states(), prefixes); diff != "" {
+				t.Fatalf("states (-want +got):\n%s", diff)
+			}
 		}
 	})
 }

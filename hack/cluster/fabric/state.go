@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/vishvananda/netlink"
@@ -38,9 +39,16 @@ func (f *Fabric) States() ([]State, error) {
 	return states, err
 }
 
+// listAttempts is how often the links of a machine are listed because others, as
+// those of stand-ins, came or went meanwhile.
+const listAttempts = 100
+
 // ports tells of all links that are in a bridge, by name.
 func (m machine) ports() (map[string]State, error) {
 	links, err := m.LinkList()
+	for n := 1; n < listAttempts && errors.Is(err, netlink.ErrDumpInterrupted); n++ {
+		links, err = m.LinkList()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list links: %w", err)
 	}
