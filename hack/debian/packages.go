@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"railhead/hack/program"
 )
 
@@ -41,7 +43,7 @@ func (s *Suite) Closure(ctx context.Context, names ...string) ([]Package, error)
 	if err != nil {
 		return nil, err
 	}
-	return parseInstalls(string(out)), os.WriteFile(memory, out, 0o644)
+	return parseInstalls(string(out)), renameio.WriteFile(memory, out, 0o644) // a half one would be taken for the whole
 }
 
 // parseInstalls finds the packages in the output of a simulated installation.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Prometheus is a running one, on loopback.
@@ -24,8 +25,9 @@ type Prometheus struct {
 	done chan error
 }
 
-// startup is how long Prometheus may take to be ready.
-const startup = 30 * time.Second
+// startup is how long Prometheus may take to be ready, on a machine that has other
+// work too.
+const startup = 2 * time.Minute
 
 // StartPrometheus starts the program with its configuration and its data, which
 // may be there already, in a directory. It returns when Prometheus answers.
@@ -34,10 +36,11 @@ func StartPrometheus(ctx context.Context, program, dir, config string) (*Prometh
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, err
 	}
-	address, err := freeAddress(ctx)
+	address, keep, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
+	defer keep.Close()
 	p := &Prometheus{url: "http://" + address, done: make(chan error, 1)}
 	p.cmd = exec.Command(program, //nolint:noctx // it is ended by Close, which waits for it
 		"--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--storage.tsdb.retention.time=100y",
@@ -53,13 +56,27 @@ func StartPrometheus(ctx context.Context, program, dir, config string) (*Prometh
 	return p, nil
 }
 
-// freeAddress returns an address of loopback that nobody listens at now.
-func freeAddress(ctx context.Context) (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+// freeAddress returns an address of loopback whose port nobody else is given as
+// long as the socket is open. That does not listen, so that whoever asks for this
+// very address gets it.
+func freeAddress() (address string, keep *os.File, err error) {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return "", err
+		return "", nil, os.NewSyscallError("socket", err)
 	}
-	return l.Addr().String(), l.Close()
+	keep = os.NewFile(uintptr(socket), "port")
+	err = errors.Join(
+		unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+		unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
+	)
+	if err != nil {
+		return "", nil, errors.Join(err, keep.Close())
+	}
+	bound, err := unix.Getsockname(socket)
+	if err != nil {
+		return "", nil, errors.Join(err, keep.Close())
+	}
+	return fmt.Sprintf("127.0.0.1:%d", bound.(*unix.SockaddrInet4).Port), keep, nil
 }
 
 func (p *Prometheus) ready(ctx context.Context) error {
@@ -105,17 +122,17 @@ type Point struct {
 
 // Query asks for the values at a moment.
 func (p *Prometheus) Query(ctx context.Context, query string, at time.Time) ([]Series, error) {
-	return p.query(ctx, "/api/v1/query", url.Values{"query": {query}, "time": {unix(at)}})
+	return p.query(ctx, "/api/v1/query", url.Values{"query": {query}, "time": {timestamp(at)}})
 }
 
 // QueryRange asks for the values over a time.
 func (p *Prometheus) QueryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) ([]Series, error) {
 	return p.query(ctx, "/api/v1/query_range", url.Values{
-		"query": {query}, "start": {unix(from)}, "end": {unix(to)}, "step": {strconv.FormatFloat(step.Seconds(), 'f', -1, 64)},
+		"query": {query}, "start": {timestamp(from)}, "end": {timestamp(to)}, "step": {strconv.FormatFloat(step.Seconds(), 'f', -1, 64)},
 	})
 }
 
-func unix(t time.Time) string {
+func timestamp(t time.Time) string {
 	return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64)
 }
 
