@@ -367,16 +367,19 @@ func (s *Server) testLostLedger(t *testing.T) {
 	s.handLease(t, "node1", wants("lost", 3))
 	before := grants(s.awaitLease(t, "node1", granted("lost")), "lost")
 	ledger := &v1alpha1.PoolLedger{}
-	if err := s.Get(t.Context(), client.ObjectKey{Name: "lost"}, ledger); err != nil {
-		t.Fatal(err)
-	}
-	ledger.Finalizers = nil
-	if err := s.Update(t.Context(), ledger); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Delete(t.Context(), ledger); err != nil {
-		t.Fatal(err)
-	}
+	Eventually(t, func() string { // the controller may write it meanwhile, its finalizer too
+		if err := s.Get(t.Context(), client.ObjectKey{Name: "lost"}, ledger); err != nil {
+			return err.Error()
+		}
+		ledger.Finalizers = nil
+		if err := s.Update(t.Context(), ledger); err != nil {
+			return err.Error()
+		}
+		if err := s.Delete(t.Context(), ledger, client.Preconditions{ResourceVersion: &ledger.ResourceVersion}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 	s.handLease(t, "node2", wants("lost", 3))
 	lease := s.awaitLease(t, "node2", granted("lost"))
 	if after := grants(s.awaitLease(t, "node1", granted("lost")), "lost"); !slices.Equal(before, after) {

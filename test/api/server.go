@@ -19,6 +19,8 @@ package api
 
 import (
 	"errors"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -87,7 +89,7 @@ func require(t *testing.T, s *Server) *Server {
 	}
 	s.dir, s.programs = t.TempDir(), programs
 	s.audit = filepath.Join(s.dir, "audit.log")
-	if err := s.start(); err != nil {
+	if err := s.start(t); err != nil {
 		t.Fatalf("no API server: %v\n%s", err, s.log())
 	}
 	t.Cleanup(func() {
@@ -110,7 +112,8 @@ func Scheme() *runtime.Scheme {
 	return s
 }
 
-func (s *Server) start() error {
+func (s *Server) start(t *testing.T) error {
+	t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, "audit.yaml"), []byte(auditPolicy), 0o600); err != nil {
 		return err
 	}
@@ -123,12 +126,17 @@ func (s *Server) start() error {
 		return err
 	}
 	server := &envtest.APIServer{Path: launchers[1], CertDir: s.sub("certificates"), Err: log}
+	// Of themselves they take ports that were free a moment ago.
+	if server.Address, server.Port, err = net.SplitHostPort(freeAddress(t)); err != nil {
+		return err
+	}
 	server.Configure().
 		Set("audit-policy-file", filepath.Join(s.dir, "audit.yaml")).
 		Set("audit-log-path", s.audit).
 		Set("audit-log-mode", "blocking"). // what a client was answered is in the log
 		Set("profiling", "false")
-	etcd := &envtest.Etcd{Path: launchers[0], DataDir: s.sub("etcd")}
+	etcd := &envtest.Etcd{Path: launchers[0], DataDir: s.sub("etcd"), URL: &url.URL{Scheme: "http", Host: freeAddress(t)}}
+	etcd.Configure().Set("listen-peer-urls", "http://"+freeAddress(t))
 	if s.syncs {
 		etcd.Configure().Disable("unsafe-no-fsync") // which envtest asks for
 	}
