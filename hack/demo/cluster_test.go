@@ -70,9 +70,7 @@ func TestOnACluster(t *testing.T) {
 	d.eventually("no series of a job that is gone", func() string {
 		return d.query(`count by (pod_name) ({__name__=~"rdma_pod_.*",pod_namespace="research"})`).String()
 	})
-	if diff := cmp.Diff(d.pods(), d.seen(`rdma_pod_info`)); diff != "" {
-		t.Errorf("pods that stay (-want +got):\n%s", diff)
-	}
+	d.eventually("one series a pod that stays", func() string { return cmp.Diff(d.pods(), d.seen(`rdma_pod_info`)) })
 }
 
 // demo is a demo that is up.
@@ -104,7 +102,11 @@ func begun(t *testing.T, dir driver.Dir) *demo {
 		}
 		return ""
 	})
-	d.before = d.nodes()
+	d.eventually("nodes at rest", func() string {
+		last := d.before
+		d.before = d.nodes()
+		return cmp.Diff(last, d.before)
+	})
 	if err := c.attach(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func (c *Cluster) uninstall(t *testing.T) {
 	t.Helper()
 	for _, args := range [][]string{
 		{"delete", "-n", agentNS, agents, "configmap/railhead-scenario"},
-		{"wait", "-n", agentNS, "--for=delete", "pod", "-l", "app.kubernetes.io/name=railhead-agent", "--timeout=60s"},
+		{"wait", "-n", agentNS, "--for=delete", "pod", "-l", "app.kubernetes.io/name=railhead-agent", "--timeout", Patience.String()},
 		{"delete", "clusterrolebinding/railhead-agent", "clusterrole/railhead-agent"}, // the rest goes with the namespace
 	} {
 		if out, err := c.tryAfter(args...); err != nil {

@@ -104,7 +104,7 @@ func agentKilled(t *testing.T, c *Cluster) {
 // killAgent ends the agent of a node as kill -9 does, if it runs just now.
 func (c *Cluster) killAgent(t *testing.T, node string) {
 	t.Helper()
-	c.OnNode(t, node, "sh", "-c", `for p in $(pgrep -f '^/usr/local/bin/railhead agent'); do kill -9 $p; done`)
+	c.OnNode(t, node, "sh", "-c", `for p in $(pgrep -f '^/usr/local/bin/railhead agent'); do kill -9 $p; done; true`)
 }
 
 // apiServerStopped wants a pod whose sandbox dies to have its rails again while
@@ -123,7 +123,7 @@ func apiServerStopped(t *testing.T, c *Cluster) {
 			return err
 		}
 		for _, who := range []string{"deployment/railhead-controller", agents} {
-			if out, err := c.tryAfter("rollout", "status", "-n", agentNS, who, "--timeout=60s"); err != nil { //nolint:contextcheck // also when the test has ended
+			if out, err := c.tryAfter("rollout", "status", "-n", agentNS, who, "--timeout", Patience.String()); err != nil { //nolint:contextcheck // also when the test has ended
 				return fmt.Errorf("%s%w", out, err)
 			}
 		}

@@ -237,22 +237,37 @@ func (f *faultyRail) runs(t *testing.T, pool string) []addressRun {
 }
 
 // next is the address of a pool that the next pod on a node gets: the first of those
-// that it has for pods to come, as long as none of them was any pod's.
-func (f *faultyRail) next(t *testing.T, pool, node string) netip.Addr {
+// that it has for pods to come, as long as none of them was any pod's. What a pod has
+// is known to others some time after the pod runs.
+func (f *faultyRail) next(t *testing.T, pool, node string) (address netip.Addr) {
 	t.Helper()
-	for _, run := range f.runs(t, pool) {
-		if run.State != "reserve" || run.Node != node {
-			continue
+	Eventually(t, func() string {
+		runs := f.runs(t, pool)
+		i := slices.IndexFunc(runs, func(r addressRun) bool { return r.State == "reserve" && r.Node == node })
+		if i < 0 {
+			return fmt.Sprintf("addresses of %s that %s has for pods to come: %+v", pool, node, runs)
 		}
-		first, _, _ := strings.Cut(run.Addresses, "-")
-		address, err := netip.ParseAddr(first)
-		if err != nil {
+		first, _, _ := strings.Cut(runs[i].Addresses, "-")
+		if slices.ContainsFunc(f.running, func(p attachedPod) bool { return p.has(first) }) {
+			return fmt.Sprintf("the pod of %s: %+v", first, runs)
+		}
+		var err error
+		if address, err = netip.ParseAddr(first); err != nil {
 			t.Fatal(err)
 		}
-		return address
+		return ""
+	})
+	return address
+}
+
+// has tells whether an address is that of one of a pod's interfaces.
+func (p *attachedPod) has(address string) bool {
+	for _, addresses := range p.addresses {
+		if slices.Contains(addresses, address) {
+			return true
+		}
 	}
-	t.Fatalf("%s has no addresses of %s for pods to come", node, pool)
-	return netip.Addr{}
+	return false
 }
 
 // foreignHost connects a host to the switch of a rail, as long as the test runs.

@@ -144,7 +144,7 @@ func (c *Cluster) asBefore(t *testing.T, before map[string]nodestate.State, agen
 		look = func() map[string]nodestate.State { return ofPods(c.nodes(t)) }
 	}
 	var diff string
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
+	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(time.Second) {
 		if diff = cmp.Diff(before, look()); diff == "" {
 			return
 		}

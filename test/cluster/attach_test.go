@@ -254,7 +254,7 @@ func (c *Cluster) ends(t *testing.T, ns, workload, selector string) {
 		c.collect(t, ns)
 		for _, args := range [][]string{
 			{"delete", "-n", ns, workload, "--ignore-not-found"},
-			{"wait", "-n", ns, "--for=delete", "pod", "-l", selector, "--timeout=60s"},
+			{"wait", "-n", ns, "--for=delete", "pod", "-l", selector, "--timeout", Patience.String()},
 		} {
 			if out, err := c.tryAfter(args...); err != nil {
 				t.Errorf("%s: %s%v", strings.Join(args, " "), out, err)

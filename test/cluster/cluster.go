@@ -248,7 +248,7 @@ func (c *Cluster) Namespace(t *testing.T) string {
 
 // tryAfter is TryKubectl once the test's own context has ended.
 func (c *Cluster) tryAfter(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	program, err := driver.Program(ctx, "kubectl")
 	if err != nil {

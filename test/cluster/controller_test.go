@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -55,6 +56,7 @@ func TestController(t *testing.T) {
 	}
 	c.Kubectl(t, "scale", "-n", "railhead-system", "deployment/railhead-controller", "--replicas=2")
 	c.Kubectl(t, "rollout", "status", "-n", "railhead-system", "deployment/railhead-controller", "--timeout", Patience.String())
+	c.admits(t) // also what is deleted when the test has ended
 }
 
 // asking is a pod that asks for networks.
@@ -128,6 +130,22 @@ func (c *Cluster) install(t *testing.T) {
 	c.after(t, "delete", "-f", edited, "-f", namespace)
 	c.Kubectl(t, "rollout", "status", "-n", "railhead-system", "deployment/railhead-controller", "--timeout", Patience.String())
 	c.Kubectl(t, "wait", "--for=create", "mutatingwebhookconfiguration/railhead", "validatingwebhookconfiguration/railhead", "--timeout", Patience.String())
+	c.admits(t)
+}
+
+// admits waits until the API server asks the webhooks: it refuses what only they
+// refuse. It hears of their configuration, and of who is behind their Service, some
+// time after these are there.
+func (c *Cluster) admits(t *testing.T) {
+	t.Helper()
+	const wrong = "{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderReservedIP, metadata: {name: probe}, spec: {ips: [x]}}"
+	Eventually(t, func() string {
+		out, err := c.TryKubectl(t, wrong, "create", "--dry-run=server", "-f", "-")
+		if err == nil || !strings.Contains(err.Error(), "is invalid") {
+			return fmt.Sprintf("a refusal of what only webhooks refuse, not %s%v", out, err)
+		}
+		return ""
+	})
 }
 
 // after runs kubectl when the test has ended.

@@ -124,7 +124,15 @@ func TestRail(t *testing.T) {
 	ns := c.Namespace(t)
 	c.sleeps(t, ns, "on-node1", "node1", true)
 	const rail = "enp13s0f0np0"
-	ping := func() { c.Exec(t, ns, "on-node1", "ping", "-c", "1", "-W", "5", "-I", rail, "172.16.13.202") }
+	ping := func() { // a bridge passes on by a new port once a worker of the kernel has seen its carrier (net/core/link_watch.c)
+		t.Helper()
+		Eventually(t, func() string {
+			if out, err := c.TryKubectl(t, "", "exec", "-n", ns, "on-node1", "--", "ping", "-c", "1", "-W", "5", "-I", rail, "172.16.13.202"); err != nil {
+				return out + err.Error()
+			}
+			return ""
+		})
+	}
 	carrier := func() string {
 		return strings.TrimSpace(c.OnNode(t, "node1", "cat", "/sys/class/net/"+rail+"/carrier"))
 	}
