@@ -24,8 +24,8 @@ import (
 // Limits of one boot. The tests' own limit is shorter, so that a hanging test prints its goroutines before the machine
 // is ended.
 const (
-	bootTimeout  = 2 * time.Minute
-	suiteTimeout = 4 * time.Minute
+	bootTimeout  = 5 * time.Minute
+	suiteTimeout = 12 * time.Minute
 )
 
 // Selection is a test binary and the tests of it that a boot runs.
