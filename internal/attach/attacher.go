@@ -36,6 +36,7 @@ type Attacher struct {
 
 	mu    sync.Mutex
 	users map[string]map[string]bool // of shared links and of the node's rules: container IDs, since this Attacher began
+	away  []Former                   // netdevs of the node that pods have, in the order in which they went
 
 	// mark and unmark are of package nft.
 	mark   func(netnsFD int, table, dev string, mark, mask uint32) error

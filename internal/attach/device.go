@@ -78,10 +78,10 @@ func (p *planner) configuration(before *Former) error {
 			before.Addresses = append(before.Addresses, a)
 		}
 	}
-	for _, r := range hopByHop(routes) {
+	for _, r := range routes {
 		if goes(r, before.Index) && r.Protocol != "kernel" {
 			r.Dead, r.LinkDown, r.NextHopID = false, false, 0 // the object goes with the link
-			before.Routes = append(before.Routes, r)
+			before.Routes = append(before.Routes, p.a.whole(r, before.Index))
 		}
 	}
 	hasGateway := func(r rtnl.Route) bool { return waysOf(r)[0].Gateway.IsValid() }

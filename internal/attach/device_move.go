@@ -29,7 +29,15 @@ func (w *work) bringIn(i *PlannedInterface) error {
 	if i.TxQueueLen != 0 {
 		set.TxQueueLen = &i.TxQueueLen
 	}
-	if err := errors.Join(w.a.node.Do(mark, set)...); err != nil {
+	err := errors.Join(w.a.node.Do(mark)...)
+	if err == nil {
+		w.a.remember(*i.Before)
+		err = w.a.keepWays(*i.Before)
+	}
+	if err == nil {
+		err = errors.Join(w.a.node.Do(set)...)
+	}
+	if err != nil {
 		return errors.Join(err, w.bringBack(i))
 	}
 	l, err := w.pod.LinkByName(i.Name)
@@ -37,9 +45,6 @@ func (w *work) bringIn(i *PlannedInterface) error {
 		return errors.Join(err, w.bringBack(i))
 	}
 	w.index[i.Name] = l.Index
-	if err := w.a.keepWays(*i.Before); err != nil {
-		return errors.Join(err, w.bringBack(i))
-	}
 	return nil
 }
 
@@ -78,6 +83,7 @@ func (w *work) makeFormer(i *PlannedInterface) error {
 	if made != nil {
 		return fmt.Errorf("device %s: %w", i.Before.Name, made)
 	}
+	w.a.forget(*i.Before)
 	return nil
 }
 
@@ -163,12 +169,7 @@ func (a *Attacher) configure(was Former, index int) error {
 		requests = append(requests, rtnl.AddressAdd{Address: address})
 	}
 	for _, route := range was.Routes {
-		switch {
-		case !was.Up, isMultipath(route):
-		case len(route.NextHops) > 0:
-			route.NextHops = renumber(route.NextHops, was.Index, index)
-			requests = append(requests, rtnl.RouteAdd{Route: route, Append: true})
-		default:
+		if was.Up && len(route.NextHops) == 0 {
 			route.LinkIndex = index
 			requests = append(requests, rtnl.RouteAdd{Route: route})
 		}

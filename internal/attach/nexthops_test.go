@@ -191,8 +191,9 @@ func TestWeightsDown(t *testing.T) {
 // does something, and wants it to bring all back afterwards.
 func (w *world) eachRefused(f *faults, a *Attacher, plan *Plan, before state, do func() error) {
 	w.tb.Helper()
+	isDead := f.isDead
 	for at := 1; !w.tb.Failed(); at++ {
-		*f = faults{at: at}
+		*f = faults{at: at, isDead: isDead}
 		err := do()
 		isAll := len(f.steps) < at
 		if isAll != (err == nil) {
