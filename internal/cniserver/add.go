@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"time"
 
 	"railhead/internal/attach/record"
@@ -17,9 +16,9 @@ import (
 // add attaches a pod to all its networks and answers with the result of the
 // default one. What it fails at leaves nothing behind.
 func (s *Server) add(ctx context.Context, c call) (json.RawMessage, error) {
-	unlock, err := s.sandboxes.lock(ctx, c.ContainerID)
+	unlock, err := s.lock(ctx, c.ContainerID)
 	if err != nil {
-		return nil, coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+		return nil, err
 	}
 	defer unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -210,7 +209,7 @@ func (s *Server) giveUp(ctx context.Context, a *attempt, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, errInterrupted) {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
-	if !strings.Contains(err.Error(), a.podName()) {
+	if !isPodNamed(err) {
 		err = coded(codeOf(err), fmt.Errorf("pod %s: %w", a.podName(), err))
 	}
 	undo, stop := detached(ctx)

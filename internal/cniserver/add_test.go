@@ -160,7 +160,7 @@ func TestWatcher(t *testing.T) {
 		w.server.conflict(probe.Conflict{Parent: rail(2), Addr: netip.MustParseAddr("172.16.13.1"), MAC: macOf("02:42:00:00:00:01"), Owner: "ai/train", Kind: probe.KindClaim})
 		w.rest()
 		events := w.cluster.told()
-		if len(events) != 1 || !strings.HasPrefix(events[0], "ai/train "+ReasonConflict+": 02:42:00:00:00:01 claims address 172.16.13.1 of this pod, seen on enp13s0f0np0") {
+		if len(events) != 1 || !strings.HasPrefix(events[0], "ai/train "+reasonConflict+": 02:42:00:00:00:01 claims address 172.16.13.1 of this pod, seen on enp13s0f0np0") {
 			t.Errorf("Events %q", events)
 		}
 		w.ok(s, cnicall.Del)

@@ -39,18 +39,21 @@ func (s *Server) choose(ctx context.Context, pod *metav1.PartialObjectMetadata, 
 	}
 	above, err := s.config.Cluster.Above(ctx, pod)
 	if err != nil {
-		return selection.Selection{}, fmt.Errorf("what is above pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return selection.Selection{}, podNamed{fmt.Errorf("what is above pod %s/%s: %w", pod.Namespace, pod.Name, err)}
 	}
-	// Of pools that were not read yet it would say that there are none, or choose others.
+	// Of what was not read yet it would say that there is none, or choose otherwise.
 	if err := s.config.Cluster.Ready(); err != nil {
-		return selection.Selection{}, coded(cnicall.CodeTryAgain, fmt.Errorf("the agent does not know yet which pools there are: %w", err))
+		return selection.Selection{}, coded(cnicall.CodeTryAgain, fmt.Errorf("the agent does not know yet all that addresses are chosen by: %w", err))
 	}
 	node, _ := s.config.Cluster.Node()
 	chosen, err := selection.Select(s.config.Cluster.Catalog(), &selection.Facts{
 		Pod: pod.ObjectMeta, Namespace: *namespace, Node: node, Above: above, Interfaces: interfaces,
 	})
-	if err != nil && !errors.Is(err, selection.ErrNotYet) {
-		return chosen, coded(cnicall.CodeConfig, err)
+	if err == nil {
+		return chosen, nil
+	}
+	if err = (podNamed{err}); !errors.Is(err, selection.ErrNotYet) {
+		err = coded(cnicall.CodeConfig, err)
 	}
 	return chosen, err
 }

@@ -74,7 +74,7 @@ func (s *Server) begin(ctx context.Context, c call) (*attempt, error) {
 		a.ns, err = netns.Open(a.path)
 	}
 	if err != nil {
-		return a, coded(cnicall.CodeNamespace, fmt.Errorf("pod %s/%s: CNI_NETNS: %q: %w", pod.Namespace, pod.Name, c.NetNS, err))
+		return a, coded(cnicall.CodeNamespace, podNamed{fmt.Errorf("pod %s/%s: CNI_NETNS: %q: %w", pod.Namespace, pod.Name, c.NetNS, err)})
 	}
 	a.att = record.Attachment{
 		ContainerID: c.ContainerID, PodUID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name,

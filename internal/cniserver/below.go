@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
+	types100 "github.com/containernetworking/cni/pkg/types/100"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,6 +16,7 @@ import (
 	"railhead/internal/attach/record"
 	"railhead/internal/cnicall"
 	"railhead/internal/ipam/selection"
+	"railhead/internal/kernel/rtnl"
 	"railhead/internal/npwg"
 )
 
@@ -84,7 +85,7 @@ func (s *Server) addIPAM(ctx context.Context, c call) (json.RawMessage, error) {
 		if cause := context.Cause(ctx); errors.Is(cause, errInterrupted) {
 			err = fmt.Errorf("%w: %w", cause, err)
 		}
-		if a.pod != nil && !strings.Contains(err.Error(), a.podName()) {
+		if a.pod != nil && !isPodNamed(err) {
 			err = coded(codeOf(err), fmt.Errorf("pod %s: interface %s: %w", a.podName(), c.IfName, err))
 		}
 		s.tell(ctx, a, err)
@@ -100,15 +101,16 @@ func ipamID(sandbox string) string { return sandbox + "/" + pluginIPAM }
 
 // lockIPAM has a call of IPAM be alone with its sandbox.
 func (s *Server) lockIPAM(ctx context.Context, c call) (unlock func(), err error) {
-	first, err := s.sandboxes.lock(ctx, ipamID(c.ContainerID))
-	if err == nil {
-		var second func()
-		if second, err = s.sandboxes.lock(ctx, c.ContainerID); err == nil {
-			return func() { second(); first() }, nil
-		}
-		first()
+	first, err := s.lock(ctx, ipamID(c.ContainerID))
+	if err != nil {
+		return nil, err
 	}
-	return nil, coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+	second, err := s.lock(ctx, c.ContainerID)
+	if err != nil {
+		first()
+		return nil, err
+	}
+	return func() { second(); first() }, nil
 }
 
 // ipamOfAttempt answers a plugin of another with what the pod was given.
@@ -183,7 +185,31 @@ func (s *Server) addressBelow(ctx context.Context, a *attempt, interfaces []sele
 		return coded(cnicall.CodeConfig, fmt.Errorf("it was given an address of SpiderIPPool %s with the pod's first interface, and its network %s takes none of that: "+
 			"want interfaces named as the pod's annotation has them, in its order, or by their names: who attaches more, such as defaultNetworks of Multus, counts otherwise", pool, a.call.conf.Name))
 	}
-	told, err := json.Marshal(resultOfIPAM(addresses, gateways, routes))
+	client, err := s.config.Dial(&rtnl.Config{NetNS: a.ns.FD()})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }() // all was answered
+	link, err := linkBelow(client, name)
+	if err != nil {
+		return err
+	}
+	if err := s.keepBelow(a, link, resultOfIPAM(addresses, gateways, routes)); err != nil {
+		return err
+	}
+	if err := s.probeBelow(ctx, a, client, link, addresses); err != nil {
+		return err
+	}
+	if err := s.await(ctx, a); err != nil {
+		return err
+	}
+	return context.Cause(ctx) // nobody waits for it any more
+}
+
+// keepBelow records what an interface is given.
+func (s *Server) keepBelow(a *attempt, link rtnl.Link, result *types100.Result) error {
+	name := a.call.IfName
+	told, err := json.Marshal(result)
 	if err != nil {
 		return err
 	}
@@ -195,20 +221,14 @@ func (s *Server) addressBelow(ctx context.Context, a *attempt, interfaces []sele
 	a.att.Report.Checks = slices.DeleteFunc(slices.Clone(a.att.Report.Checks), func(c record.Check) bool { return c.Interface == name }) // it is asked again
 	a.att.Networks = slices.DeleteFunc(a.att.Networks, func(n record.Network) bool { return n.Interface == name })
 	a.att.Networks = append(a.att.Networks, record.Network{
-		Name: a.call.conf.Name, Interface: name, From: fromBelow, Default: name == "eth0",
+		Name: a.call.conf.Name, Interface: name, Link: link.Index, From: fromBelow, Default: name == "eth0",
 		Delegated: []record.Delegate{{Type: pluginIPAM, IfName: name, Config: element, Result: told, Chain: atBelow}},
 	})
 	if err := s.keep(a); err != nil {
 		return err
 	}
 	s.noteGone(a.att.ContainerID, name, false)
-	if err := s.probeBelow(ctx, a, addresses); err != nil {
-		return err
-	}
-	if err := s.await(ctx, a); err != nil {
-		return err
-	}
-	return context.Cause(ctx) // nobody waits for it any more
+	return nil
 }
 
 // interfacesBelow are the pod's interfaces. The one that is asked for says itself
@@ -218,7 +238,7 @@ func (s *Server) interfacesBelow(ctx context.Context, c call, pod *metav1.Partia
 	config.Interface = "eth0"
 	selected, err := npwg.Networks(npwg.Pod{Namespace: pod.Namespace, Name: pod.Name, Annotations: pod.Annotations}, config)
 	if err != nil {
-		return nil, coded(cnicall.CodeConfig, err)
+		return nil, coded(cnicall.CodeConfig, podNamed{err})
 	}
 	reading, stop := context.WithTimeout(ctx, readMost)
 	defer stop()
@@ -296,9 +316,9 @@ func masterOf(text string) string {
 // delRecord takes away what a record has: what an interface stands on, or a pod's
 // routes, with the first interface that goes, as none stays without the others.
 func (s *Server) delRecord(ctx context.Context, c call, id string) error {
-	unlock, err := s.sandboxes.lock(ctx, id)
+	unlock, err := s.lock(ctx, id)
 	if err != nil {
-		return coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+		return err
 	}
 	defer unlock()
 	att, ok := s.config.Records.Get(id)

@@ -1,7 +1,6 @@
 package cniserver
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -60,10 +59,7 @@ func TestBelowGC(t *testing.T) {
 			t.Errorf("left behind (-before +after):\n%s", diff)
 		}
 		w.checkNothingLeft()
-		answer := w.server.Handle(t.Context(), s.belowRequest(cnicall.GC, pluginIPAM, "", macvlanConfig(0)))
-		if answer.Error == nil || answer.Error.Code != cnicall.CodeConfig {
-			t.Errorf("GC without a list: %v", answer.Error)
-		}
+		w.fails(s.belowRequest(cnicall.GC, pluginIPAM, "", macvlanConfig(0)), cnicall.CodeConfig) // without a list
 	})
 }
 
@@ -78,17 +74,12 @@ func TestGCNoLongerBelow(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.attachBelow(s, 0)
-		gc := s.request(cnicall.GC)
-		gc.Config = json.RawMessage(strings.Replace(string(gc.Config), `"type"`, `"cni.dev/valid-attachments":[],"type"`, 1))
 		for _, held := range []int{1, 0} {
-			if answer := w.server.Handle(t.Context(), gc); answer.Error != nil {
-				t.Fatal(answer.Error)
-			}
+			w.gcAll(s)
 			if n := w.addresses.held(); n != held {
 				t.Errorf("%d sandboxes have addresses, want %d", n, held)
 			}
-			_ = s.client.Close()
-			_ = s.file.Close()
+			s.end()
 		}
 		w.checkNothingLeft()
 	})

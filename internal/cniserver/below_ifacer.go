@@ -18,9 +18,9 @@ import (
 // addIfacer has the bond or VLAN made that the plugin behind makes an interface on,
 // as for a pod of ours, and shared with those. Each interface has a record of it.
 func (s *Server) addIfacer(ctx context.Context, c call) (json.RawMessage, error) {
-	unlock, err := s.sandboxes.lock(ctx, ifacerID(c.ContainerID, c.IfName))
+	unlock, err := s.lock(ctx, ifacerID(c.ContainerID, c.IfName))
 	if err != nil {
-		return nil, coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+		return nil, err
 	}
 	defer unlock()
 	result, err := c.passedOn()

@@ -10,21 +10,25 @@ import (
 	"railhead/internal/kernel/rtnl"
 )
 
-// probeBelow asks whether others have addresses that an interface is to get, which
-// another runtime has made already. Plugins ask for addresses before they set it up:
-// it is up while others are asked, and then as it was.
-func (s *Server) probeBelow(ctx context.Context, a *attempt, addresses []netip.Prefix) error {
-	client, err := rtnl.Dial(&rtnl.Config{NetNS: a.ns.FD()})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = client.Close() }() // all was answered
-	link, err := client.LinkByName(a.call.IfName)
+// linkBelow is the link of the interface that a call is about, which its plugin has made
+// before it asks for addresses; without an index where it makes it later, or where there
+// is none, as of a device that a program has for itself.
+func linkBelow(client *rtnl.Client, name string) (rtnl.Link, error) {
+	link, err := client.LinkByName(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // it is made later
+		return rtnl.Link{}, nil
 	}
-	if err != nil {
-		return err
+	return link, err
+}
+
+// probeBelow asks whether others have addresses that an interface is to get. Plugins ask
+// for addresses before they set its link up: it is up while others are asked, and then as
+// it was. That it was down is recorded nowhere: an agent that dies in between leaves it up,
+// without an address, and the plugin whose call fails with that takes it away, by its DEL
+// at the latest, as one whose call goes on sets it up next.
+func (s *Server) probeBelow(ctx context.Context, a *attempt, client *rtnl.Client, link rtnl.Link, addresses []netip.Prefix) error {
+	if link.Index == 0 {
+		return nil
 	}
 	a.targets = []probe.Target{s.targetBelow(a, link, addresses)}
 	if link.Up || !asks(a.targets) {
@@ -33,7 +37,7 @@ func (s *Server) probeBelow(ctx context.Context, a *attempt, addresses []netip.P
 	if err := errors.Join(client.Do(rtnl.LinkSet{Index: link.Index, Up: new(true)})...); err != nil {
 		return err
 	}
-	err = s.probe(ctx, a)
+	err := s.probe(ctx, a)
 	return errors.Join(err, errors.Join(client.Do(rtnl.LinkSet{Index: link.Index, Up: new(false)})...))
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"slices"
@@ -22,17 +23,17 @@ func (s *Server) delIPAM(ctx context.Context, c call) error {
 		return nil // who has it locked may be who runs the plugin that asks
 	}
 	s.sandboxes.interrupt(ipamID(c.ContainerID), errInterrupted)
-	unlock, err := s.sandboxes.lock(ctx, ipamID(c.ContainerID))
+	unlock, err := s.lock(ctx, ipamID(c.ContainerID))
 	if err != nil {
-		return coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+		return err
 	}
 	defer unlock()
 	if att, ok := s.config.Records.Get(c.ContainerID); !ok || !isBelow(att) {
 		return nil
 	}
-	whole, err := s.sandboxes.lock(ctx, c.ContainerID)
+	whole, err := s.lock(ctx, c.ContainerID)
 	if err != nil {
-		return coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+		return err
 	}
 	defer whole()
 	att, ok := s.config.Records.Get(c.ContainerID)
@@ -46,8 +47,12 @@ func (s *Server) delIPAM(ctx context.Context, c call) error {
 // assignment, and free again with the last of them: until then the others have theirs.
 // Routes stand on addresses: where they are there still, they go before.
 func (s *Server) leave(ctx context.Context, c call, att record.Attachment, goes func(record.Network) bool) error {
+	gone, err := s.goneOf(att)
+	if err != nil {
+		return err
+	}
 	leaving := slices.DeleteFunc(slices.Clone(att.Networks), func(n record.Network) bool { return !goes(n) })
-	rest := slices.DeleteFunc(slices.Clone(att.Networks), func(n record.Network) bool { return goes(n) || s.isGone(att.ContainerID, n.Interface) })
+	rest := slices.DeleteFunc(slices.Clone(att.Networks), func(n record.Network) bool { return goes(n) || gone(n) })
 	if len(leaving) == 0 && len(rest) > 0 {
 		return nil
 	}
@@ -62,16 +67,85 @@ func (s *Server) leave(ctx context.Context, c call, att record.Attachment, goes 
 	if err := s.unaddress(att, leaving); err != nil {
 		return err
 	}
+	if err := s.keepRest(att, rest); err != nil {
+		s.log.Warn("that an interface has no addresses any more is not recorded", "sandbox", att.ContainerID, "error", err)
+	}
+	return nil
+}
+
+// keepRest records which interfaces of a sandbox still have addresses, and remembers
+// the others as long as that is not on the disk.
+func (s *Server) keepRest(att record.Attachment, rest []record.Network) error {
 	all := att.Networks
 	att.Networks = rest
 	_, err := s.put(att)
 	for _, n := range all {
 		s.noteGone(att.ContainerID, n.Interface, err != nil && !isAmong(rest, n.Interface))
 	}
-	if err != nil {
-		s.log.Warn("that an interface has no addresses any more is not recorded", "sandbox", att.ContainerID, "error", err)
+	return err
+}
+
+// keepGone records which interfaces gave their addresses back while the disk was full.
+// What somebody works at is for the next time.
+func (s *Server) keepGone() {
+	s.mu.Lock()
+	sandboxes := slices.Collect(maps.Keys(s.gone))
+	s.mu.Unlock()
+	for _, sandbox := range sandboxes {
+		unlock, free := s.sandboxes.tryLock(sandbox)
+		if !free {
+			continue
+		}
+		if att, ok := s.config.Records.Get(sandbox); ok {
+			rest := slices.DeleteFunc(slices.Clone(att.Networks), func(n record.Network) bool { return s.isGone(sandbox, n.Interface) })
+			if err := s.keepRest(att, rest); err != nil {
+				s.log.Debug("that an interface has no addresses any more is still not recorded", "sandbox", sandbox, "error", err)
+			}
+		}
+		unlock()
 	}
-	return nil
+}
+
+// goneOf says which interfaces of a record have no addresses any more: those that gave
+// them back, though a full disk did not take that, and those whose links are gone from
+// the pod, as where the agent ended on that disk. Of one that had no link to begin with,
+// the kernel knows nothing.
+func (s *Server) goneOf(att record.Attachment) (func(record.Network) bool, error) {
+	var there map[int]bool
+	if slices.ContainsFunc(att.Networks, func(n record.Network) bool { return n.Link != 0 }) {
+		var err error
+		if there, err = s.linksOf(att); err != nil {
+			return nil, err
+		}
+	}
+	return func(n record.Network) bool {
+		return s.isGone(att.ContainerID, n.Interface) || n.Link != 0 && !there[n.Link]
+	}, nil
+}
+
+// linksOf are the indexes of the links in the network namespace of an attachment; none
+// where that is gone.
+func (s *Server) linksOf(att record.Attachment) (map[int]bool, error) {
+	if why, err := s.ended(att); err != nil || why != "" {
+		return nil, err
+	}
+	client, err := s.dial(att.NetNS)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = client.Close() }() // it is only asked
+	links, err := client.Links()
+	if err != nil {
+		return nil, fmt.Errorf("links in %s: %w", att.NetNS, err)
+	}
+	there := map[int]bool{}
+	for _, l := range links {
+		there[l.Index] = true
+	}
+	return there, nil
 }
 
 // isAmong says whether networks have one for an interface.
@@ -189,8 +263,14 @@ func givenTo(networks []record.Network) (list []netip.Addr, err error) {
 // checkIPAM says whether an interface has addresses.
 func (s *Server) checkIPAM(c call) error {
 	att, ok := s.config.Records.Get(c.ContainerID)
-	if ok && att.State == record.Attached && isAmong(att.Networks, c.IfName) && !s.isGone(c.ContainerID, c.IfName) {
-		return nil
+	if ok && att.State == record.Attached {
+		gone, err := s.goneOf(att)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(att.Networks, func(n record.Network) bool { return n.Interface == c.IfName && !gone(n) }) {
+			return nil
+		}
 	}
-	return coded(cnicall.CodeContainer, fmt.Errorf("sandbox %s: interface %s was given no addresses", c.ContainerID, c.IfName))
+	return coded(cnicall.CodeContainer, fmt.Errorf("sandbox %s: interface %s was given no addresses, or is gone", c.ContainerID, c.IfName))
 }

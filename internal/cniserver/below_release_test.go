@@ -61,10 +61,7 @@ func (w *world) half(s *box) {
 	w.attachBelow(s, 0)
 	w.attachBelow(s, 1)
 	w.must(w.node, rtnl.LinkAdd{Name: "net3", Kind: "macvlan", Mode: "bridge", Parent: 112, NetNS: int(s.file.Fd()), Index: 22})
-	answer := w.server.Handle(w.t.Context(), s.belowRequest(cnicall.Add, pluginIPAM, "net3", macvlanConfig(2)))
-	if answer.Error == nil || !strings.Contains(answer.Error.Msg, "in use by") {
-		w.t.Errorf("%v, want a conflict", answer.Error)
-	}
+	w.fails(s.belowRequest(cnicall.Add, pluginIPAM, "net3", macvlanConfig(2)), cnicall.CodeInternal, "in use by")
 }
 
 // inQuarantine wants one release, with the address that another host has.
@@ -168,8 +165,7 @@ func TestBelowFailsLost(t *testing.T) {
 		s := w.sandbox("box1", "train")
 		w.half(s)
 		w.stop()
-		_ = s.client.Close()
-		_ = s.file.Close()
+		s.end()
 		w.start()
 		w.found()
 		w.inQuarantine()
@@ -184,8 +180,7 @@ func TestBelowLost(t *testing.T) {
 		w := newWorld(t)
 		one, two := w.sandbox("box1", "train"), w.sandbox("box2", "train")
 		w.attachBelow(one, 0)
-		_ = one.client.Close()
-		_ = one.file.Close()
+		one.end()
 		w.below(two, cnicall.Add, pluginIPAM, "net1", macvlanConfig(0))
 		for _, att := range w.server.config.Records.All() {
 			if att.ContainerID != "box2" {
@@ -316,10 +311,7 @@ func TestBelowFullDisk(t *testing.T) {
 		}
 		w.disk.fill(syscall.ENOSPC)
 		w.detachBelow(s, 2)
-		answer := w.server.Handle(t.Context(), s.belowRequest(cnicall.Check, pluginIPAM, "net3", macvlanConfig(2)))
-		if answer.Error == nil || answer.Error.Code != cnicall.CodeContainer {
-			t.Errorf("CHECK of net3: %v, want none there", answer.Error)
-		}
+		w.fails(s.belowRequest(cnicall.Check, pluginIPAM, "net3", macvlanConfig(2)), cnicall.CodeContainer)
 		w.disk.fill(nil)
 		w.makeBelow(s, 2)
 		w.disk.fill(syscall.ENOSPC)
@@ -384,10 +376,7 @@ func TestBelowElsewhere(t *testing.T) {
 		w := newWorld(t)
 		s := w.sandbox("box1", "train")
 		w.below(s, cnicall.Add, pluginIPAM, "net1", macvlanConfig(7))
-		answer := w.server.Handle(t.Context(), s.belowRequest(cnicall.Add, pluginIPAM, "net2", macvlanConfig(0)))
-		if answer.Error == nil || answer.Error.Code != cnicall.CodeConfig || !strings.Contains(answer.Error.Msg, "SpiderIPPool gpu2") {
-			t.Errorf("%s %v, want no address of gpu2 for network gpu1", answer.Output, answer.Error)
-		}
+		w.fails(s.belowRequest(cnicall.Add, pluginIPAM, "net2", macvlanConfig(0)), cnicall.CodeConfig, "SpiderIPPool gpu2")
 		w.below(s, cnicall.Del, pluginIPAM, "net1", macvlanConfig(7))
 		w.checkNothingLeft()
 	})
@@ -406,10 +395,7 @@ func TestBelowHalf(t *testing.T) {
 		if _, err := w.server.put(att); err != nil {
 			t.Fatal(err)
 		}
-		answer := w.server.Handle(t.Context(), own.belowRequest(cnicall.Add, pluginIPAM, "net9", macvlanConfig(0)))
-		if answer.Error == nil || !strings.Contains(answer.Error.Msg, ownPlugin) {
-			t.Errorf("%v, want it refused", answer.Error)
-		}
+		w.fails(own.belowRequest(cnicall.Add, pluginIPAM, "net9", macvlanConfig(0)), cnicall.CodeConfig, ownPlugin)
 		if _, ok := w.server.config.Records.Get("box1"); !ok {
 			t.Error("there is no record any more")
 		}
@@ -437,10 +423,7 @@ func TestBelowElse(t *testing.T) {
 
 		own := w.sandbox("box3", "train")
 		w.ok(own, cnicall.Add)
-		answer := w.server.Handle(t.Context(), own.belowRequest(cnicall.Add, pluginIPAM, "net9", macvlanConfig(0)))
-		if answer.Error == nil || !strings.Contains(answer.Error.Msg, ownPlugin) {
-			t.Errorf("%v, want it refused", answer.Error)
-		}
+		w.fails(own.belowRequest(cnicall.Add, pluginIPAM, "net9", macvlanConfig(0)), cnicall.CodeConfig, ownPlugin)
 		if att, ok := w.server.config.Records.Get("box3"); !ok || isBelow(att) || att.State != record.Attached {
 			t.Errorf("record %+v, want it as it was", att)
 		}

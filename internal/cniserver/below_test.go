@@ -197,10 +197,7 @@ func TestBelowRefused(t *testing.T) {
 			{pluginCoordinator, "net1", `{"cniVersion":"1.0.0","type":"coordinator"}`, cnicall.CodeConfig, "prevResult: missing"},
 			{pluginIPAM, "net1", strings.Replace(macvlanConfig(0), `["gpu1"]`, `["gone"]`, 1), cnicall.CodeConfig, "ai/train: interface net1"},
 		} {
-			answer := w.server.Handle(t.Context(), s.belowRequest(cnicall.Add, tt.plugin, tt.ifName, tt.config))
-			if answer.Error == nil || answer.Error.Code != tt.code || !strings.Contains(answer.Error.Msg, tt.words) {
-				t.Errorf("%s: %v, want %d %q", tt.plugin, answer.Error, tt.code, tt.words)
-			}
+			w.fails(s.belowRequest(cnicall.Add, tt.plugin, tt.ifName, tt.config), tt.code, tt.words)
 			if tt.plugin != pluginIPAM && tt.plugin != pluginCoordinator {
 				w.below(s, cnicall.Del, tt.plugin, tt.ifName, tt.config)
 			}
@@ -222,10 +219,7 @@ func TestBelowConflict(t *testing.T) {
 				w.addresses.doubtful = true
 				w.must(dialIn(t, int(w.fabric.Fd())), rtnl.AddressAdd{Address: rtnl.Address{LinkIndex: 210, Prefix: netip.MustParsePrefix("172.16.11.1/24")}})
 				w.must(w.node, rtnl.LinkAdd{Name: "net1", Kind: "macvlan", Mode: "bridge", Parent: 110, NetNS: int(s.file.Fd()), Index: 20, Up: up})
-				answer := w.server.Handle(t.Context(), s.belowRequest(cnicall.Add, pluginIPAM, "net1", macvlanConfig(0)))
-				if answer.Error == nil || !strings.Contains(answer.Error.Msg, "in use by") {
-					t.Errorf("%v, want a conflict", answer.Error)
-				}
+				w.fails(s.belowRequest(cnicall.Add, pluginIPAM, "net1", macvlanConfig(0)), cnicall.CodeInternal, "in use by")
 				if link, err := s.client.LinkByName("net1"); err != nil || link.Up != up {
 					t.Errorf("net1 is up: %t, want %t: %v", link.Up, up, err)
 				}

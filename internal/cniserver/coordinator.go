@@ -26,9 +26,9 @@ const atBelow = -2
 // fails leaves the earlier ones' as they were.
 func (s *Server) addCoordinator(ctx context.Context, c call) (json.RawMessage, error) {
 	id := coordinatorID(c.ContainerID)
-	unlock, err := s.sandboxes.lock(ctx, id)
+	unlock, err := s.lock(ctx, id)
 	if err != nil {
-		return nil, coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+		return nil, err
 	}
 	defer unlock()
 	result := c.prevResult()

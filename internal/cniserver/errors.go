@@ -43,6 +43,17 @@ func configured(err error) error {
 	return coded(cnicall.CodeConfig, err)
 }
 
+// podNamed is an error whose text names the pod.
+type podNamed struct{ error }
+
+func (e podNamed) Unwrap() error { return e.error }
+
+// isPodNamed says whether an error names the pod already.
+func isPodNamed(err error) bool {
+	_, is := errors.AsType[podNamed](err)
+	return is
+}
+
 // codeOf is the CNI code of an error: that which was given, that which another's
 // plugin gave, or what the kind of error says.
 func codeOf(err error) uint {

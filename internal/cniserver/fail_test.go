@@ -147,7 +147,7 @@ func TestFailures(t *testing.T) {
 					}
 					return
 				}
-				if len(events) != len(slices.Compact(slices.Clone(events))) || !slices.Contains(events, "ai/train "+ReasonFailed+": "+text) {
+				if len(events) != len(slices.Compact(slices.Clone(events))) || !slices.Contains(events, "ai/train "+reasonFailed+": "+text) {
 					t.Errorf("Events %q, want one for each text, with that of the last attempt:\n%s", events, text)
 				}
 				if tt.mend != nil {

@@ -9,8 +9,8 @@ import (
 	"railhead/internal/cnicall"
 )
 
-// Handle does what a call asks. It is a [cnicall.Handler]. Before Run has looked
-// at what an earlier run left, calls wait.
+// Handle does what a call asks. It is a [cnicall.Handler]. Before Run has taken
+// up the records of an earlier run, calls wait.
 func (s *Server) Handle(ctx context.Context, request cnicall.Request) cnicall.Answer {
 	defer s.background.begin()()
 	began := time.Now()
@@ -37,7 +37,7 @@ func (s *Server) handle(ctx context.Context, request cnicall.Request) cnicall.An
 	select {
 	case <-s.started:
 	case <-ctx.Done():
-		return answerOf(coded(cnicall.CodeTryAgain, fmt.Errorf("the agent still looks at what its last run left: %w", context.Cause(ctx))))
+		return answerOf(coded(cnicall.CodeTryAgain, fmt.Errorf("the agent has not taken up the records of its last run yet: %w", context.Cause(ctx))))
 	}
 	return s.serve(ctx, c)
 }
@@ -71,7 +71,7 @@ func answered(output json.RawMessage, err error) cnicall.Answer {
 
 // status answers STATUS: whether any pod could be attached. Where it fails, the
 // node takes no pod at all: what keeps some from being attached, and may come of a
-// pod that has yet to start, is told otherwise; see [Server.Ready].
+// pod that has yet to start, is told otherwise; see [need].
 func (s *Server) status(ctx context.Context, c call) error {
 	if c.Plugin != ownPlugin {
 		return nil

@@ -2,7 +2,10 @@ package cniserver
 
 import (
 	"context"
+	"fmt"
 	"sync"
+
+	"railhead/internal/cnicall"
 )
 
 // sandboxes lets one call at a time work on a sandbox.
@@ -98,4 +101,12 @@ func (l *sandboxes) unlocker(id string, s *sandbox) func() {
 		s.free <- struct{}{}
 		l.leave(id, s)
 	}
+}
+
+// lock lets a call be alone with what has an ID, of a sandbox or within one.
+func (s *Server) lock(ctx context.Context, id string) (unlock func(), err error) {
+	if unlock, err = s.sandboxes.lock(ctx, id); err != nil {
+		return nil, coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", sandboxOf(id), err))
+	}
+	return unlock, nil
 }

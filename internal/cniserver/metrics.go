@@ -9,13 +9,14 @@ type metrics struct {
 	requests    *prometheus.CounterVec
 	steps       *prometheus.HistogramVec
 	attachments prometheus.GaugeFunc
+	unsettled   prometheus.GaugeFunc
 	repairs     prometheus.Counter
 	conflicts   *prometheus.CounterVec
 	patches     prometheus.Counter
 	ready       *readiness
 }
 
-func newMetrics(attachments func() float64, needs func() []need) *metrics {
+func newMetrics(attachments, unsettled func() float64, needs func() []need) *metrics {
 	return &metrics{
 		ready: newReadiness(needs),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -31,6 +32,10 @@ func newMetrics(attachments func() float64, needs func() []need) *metrics {
 			Name: "railhead_attachments",
 			Help: "Sandboxes of pods that are attached, or are being attached or detached.",
 		}, attachments),
+		unsettled: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "railhead_attachments_unsettled",
+			Help: "Sandboxes of an earlier run of the agent that it has yet to look at or to put right. Other pods come and go meanwhile.",
+		}, unsettled),
 		repairs: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "railhead_cni_repairs_total",
 			Help: "What the agent found other than it had left it when it started, and put right or told of.",
@@ -47,5 +52,5 @@ func newMetrics(attachments func() float64, needs func() []need) *metrics {
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.steps, m.attachments, m.repairs, m.conflicts, m.patches, m.ready}
+	return []prometheus.Collector{m.requests, m.steps, m.attachments, m.unsettled, m.repairs, m.conflicts, m.patches, m.ready}
 }

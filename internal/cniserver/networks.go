@@ -69,7 +69,7 @@ func (s *Server) networksOf(ctx context.Context, c call, pod *metav1.PartialObje
 	config.Interface = c.IfName
 	selected, err := npwg.Networks(npwg.Pod{Namespace: pod.Namespace, Name: pod.Name, Annotations: pod.Annotations}, config)
 	if err != nil {
-		return nil, coded(cnicall.CodeConfig, err)
+		return nil, coded(cnicall.CodeConfig, podNamed{err})
 	}
 	reading, stop := context.WithTimeout(ctx, readMost)
 	defer stop()

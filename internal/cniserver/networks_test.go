@@ -119,7 +119,7 @@ func TestLongEvents(t *testing.T) {
 	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ai", Name: "train", UID: "u"}}
 	long := strings.Repeat("x", 1<<20)
 	for _, text := range []string{long, long + "y", "y" + long} {
-		s.event(t.Context(), pod, ReasonFailed, text)
+		s.event(t.Context(), pod, reasonFailed, text)
 	}
 	s.background.wait()
 	if events := w.told(); len(events) != 2 {

@@ -3,7 +3,6 @@ package cniserver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -16,7 +15,8 @@ import (
 const readyEvery = 5 * time.Second
 
 // need is something without which no pod with networks of its own is attached.
-// All others are, so that what brings it about may be a pod itself.
+// All others are, and STATUS does not say it: a node that no pod can start on would
+// wait for a controller for ever that has to start on it.
 type need struct {
 	name string // for metrics
 	what string // for people
@@ -34,23 +34,9 @@ func (s *Server) needs() []need {
 	select {
 	case <-s.started:
 	default:
-		list[0].err = errors.New("it still looks at what its last run left")
+		list[0].err = errors.New("it has not taken up the records of its last run yet")
 	}
 	return list
-}
-
-// Ready returns why no pod with networks of its own could be attached now; nil
-// where one can. Pods without are attached all the same, and STATUS does not say
-// it: a node that no pod can start on would wait for a controller for ever that
-// has to start on it.
-func (s *Server) Ready() error {
-	var errs []error
-	for _, n := range s.needs() {
-		if n.err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", n.what, n.err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // readiness is a metric of what is needed.
@@ -85,7 +71,9 @@ func (s *Server) tellReady(ctx context.Context) {
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()
 	for told := ""; ; {
-		s.tryDisk()
+		if s.tryDisk(); s.diskError() == nil {
+			s.keepGone()
+		}
 		told = s.tellNeeds(told)
 		select {
 		case <-tick.C:

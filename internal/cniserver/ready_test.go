@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cniv1 "railhead/api/cni/v1"
@@ -42,6 +41,17 @@ func (w *world) ready() map[string]float64 {
 	return got
 }
 
+// missing is why no pod with networks of its own can be attached.
+func (w *world) missing() string {
+	var list []string
+	for _, n := range w.server.needs() {
+		if n.err != nil {
+			list = append(list, n.what+": "+n.err.Error())
+		}
+	}
+	return strings.Join(list, "\n")
+}
+
 // TestStatus wants a node to take pods as long as any can be attached.
 func TestStatus(t *testing.T) {
 	t.Parallel()
@@ -66,8 +76,8 @@ func TestStatus(t *testing.T) {
 		if diff := cmp.Diff(map[string]float64{"restart": 1, "cluster": 0, "addresses": 0, "records": 0}, w.ready()); diff != "" {
 			t.Errorf("metric (-want +got):\n%s", diff)
 		}
-		if err := w.server.Ready(); err == nil || !strings.Contains(err.Error(), "cluster: pods were never read\naddresses: no journal\nrecords of attachments: ") {
-			t.Errorf("Ready: %v", err)
+		if got := w.missing(); !strings.HasPrefix(got, "cluster: pods were never read\naddresses: no journal\nrecords of attachments: ") {
+			t.Errorf("missing %q", got)
 		}
 		w.ok(s, cnicall.Del)
 		w.addresses.setReady(nil)
@@ -78,8 +88,8 @@ func TestStatus(t *testing.T) {
 		}
 		w.disk.fill(nil)
 		w.server.tryDisk()
-		if err := w.server.Ready(); err != nil {
-			t.Errorf("Ready: %v", err)
+		if got := w.missing(); got != "" {
+			t.Errorf("missing %q", got)
 		}
 		w.checkNothingLeft()
 	})
@@ -112,7 +122,7 @@ func TestPoolsUnread(t *testing.T) {
 		w := newWorld(t)
 		s := w.sandbox("box1", "train")
 		w.cluster.setReady(errors.New("not read yet: SpiderIPPools (asked for now)"))
-		w.refused(s, cnicall.Add, cnicall.CodeTryAgain, "the agent does not know yet which pools there are: not read yet: SpiderIPPools")
+		w.refused(s, cnicall.Add, cnicall.CodeTryAgain, "the agent does not know yet all that addresses are chosen by: not read yet: SpiderIPPools")
 		w.cluster.setReady(nil)
 		w.ok(s, cnicall.Add)
 		w.ok(s, cnicall.Del)
@@ -273,10 +283,11 @@ func TestRepublishLater(t *testing.T) {
 	t.Parallel()
 	kerneltest.NetNS(t, func() {
 		w := newWorld(t)
-		w.cluster.patchErr = []error{apierrors.NewServiceUnavailable("away")}
+		back := w.refusePatches()
 		w.ok(w.sandbox("box1", "train"), cnicall.Add)
 		<-w.cluster.patched
 		w.stop()
+		back()
 		away := errors.New("the API server is away")
 		w.cluster.podErr = away
 		asked := 0
@@ -290,8 +301,8 @@ func TestRepublishLater(t *testing.T) {
 			return nil
 		}
 		w.start()
-		if err := w.server.Ready(); err != nil && strings.Contains(err.Error(), "cluster") {
-			t.Errorf("what an earlier run was told is not enough: %v", err)
+		if got := w.missing(); strings.Contains(got, "cluster") {
+			t.Errorf("what an earlier run was told is not enough: %s", got)
 		}
 		if key := <-w.cluster.patched; key != "ai/train" {
 			t.Errorf("patched %s", key)

@@ -5,17 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cniv1 "railhead/api/cni/v1"
-	"railhead/internal/agent/cluster"
 	"railhead/internal/attach"
 	"railhead/internal/attach/record"
 	"railhead/internal/cnicall"
@@ -27,11 +23,24 @@ import (
 func (w *world) found() []string {
 	w.t.Helper()
 	w.rest()
+	return w.repairs()
+}
+
+// repairs are those that a server has told of so far.
+func (w *world) repairs() []string {
+	w.t.Helper()
 	var list []string
-	for _, r := range w.server.Repairs() {
-		list = append(list, fmt.Sprintf("%s %s: %s", r.Pod, r.Sandbox, r.What))
-		if r.Err != nil {
-			list[len(list)-1] += ": " + r.Err.Error()
+	for line := range strings.Lines(w.log.String()) {
+		var r struct{ Pod, Sandbox, Found, Error string }
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			w.t.Fatalf("%s: %v", line, err)
+		}
+		if r.Found == "" {
+			continue
+		}
+		list = append(list, fmt.Sprintf("%s %s: %s", r.Pod, r.Sandbox, r.Found))
+		if r.Error != "" {
+			list[len(list)-1] += ": " + r.Error
 		}
 	}
 	return list
@@ -193,8 +202,7 @@ func TestLostSandbox(t *testing.T) {
 		if n := w.addresses.held(); n != 2 {
 			t.Errorf("%d sandboxes have addresses, want both", n)
 		}
-		_ = one.client.Close()
-		_ = one.file.Close()
+		one.end()
 		w.ok(three, cnicall.Add)
 		if found := w.found(); len(found) != 1 || !strings.Contains(found[0], "box1: the runtime lost it") {
 			t.Errorf("repairs %q", found)
@@ -203,36 +211,6 @@ func TestLostSandbox(t *testing.T) {
 		w.ok(three, cnicall.Del)
 		w.ok(one, cnicall.Del)
 		w.checkNothingLeft()
-	})
-}
-
-// TestGC takes away what the runtime does not list.
-func TestGC(t *testing.T) {
-	t.Parallel()
-	kerneltest.NetNS(t, func() {
-		w := newWorld(t)
-		one, two := w.sandbox("box1", "train"), w.sandbox("box2", "plain")
-		before := w.snapshot(one)
-		w.ok(one, cnicall.Add)
-		w.ok(two, cnicall.Add)
-		w.delegate.asked()
-		r := one.request(cnicall.GC)
-		r.Config = json.RawMessage(strings.Replace(string(r.Config), `"type"`, `"cni.dev/valid-attachments":[{"containerID":"box2","ifname":"eth0"}],"type"`, 1))
-		if answer := w.server.Handle(t.Context(), r); answer.Error != nil {
-			t.Fatal(answer.Error)
-		}
-		if want, got := []string{"DEL portmap eth0", "DEL calico eth0", "GC calico ", "GC portmap "}, w.delegate.asked(); !cmp.Equal(want, got) {
-			t.Errorf("plugins of others: %q, want %q", got, want)
-		}
-		if all := w.server.config.Records.All(); len(all) != 1 || all[0].ContainerID != "box2" {
-			t.Errorf("records %+v, want box2's", all)
-		}
-		w.ok(two, cnicall.Del)
-		if diff := cmp.Diff(before, w.snapshot(one), comparable()...); diff != "" {
-			t.Errorf("left behind (-before +after):\n%s", diff)
-		}
-		w.checkNothingLeft()
-		w.refused(one, cnicall.GC, cnicall.CodeConfig, "cni.dev/valid-attachments")
 	})
 }
 
@@ -247,6 +225,7 @@ func TestStill(t *testing.T) {
 		old, _ := w.server.config.Records.Get("box1")
 		ended, end := context.WithCancel(t.Context())
 		end()
+		free := make(slots, 1)
 		for _, step := range []struct {
 			name  string
 			verb  string // before
@@ -259,75 +238,58 @@ func TestStill(t *testing.T) {
 			{"attached anew", cnicall.Add, t.Context(), false},
 		} {
 			w.ok(s, step.verb)
-			now, unlock := w.server.still(step.ctx, old)
-			if (unlock != nil) != step.still || step.still && now.ContainerID != "box1" {
-				t.Errorf("%s: %+v, to be worked at: %t", step.name, now, unlock != nil)
+			now, leave := w.server.enter(step.ctx, old, free)
+			if (leave != nil) != step.still || step.still && now.ContainerID != "box1" {
+				t.Errorf("%s: %+v, to be worked at: %t", step.name, now, leave != nil)
 			}
-			if unlock != nil {
-				unlock()
+			if leave != nil {
+				leave()
+			}
+			if len(free) > 0 {
+				t.Errorf("%s: the slot is not free", step.name)
 			}
 		}
 		w.ok(s, cnicall.Del) // nobody has the lock
 	})
 }
 
-// TestGCClock takes away what an earlier run attached by a clock that was ahead.
-func TestGCClock(t *testing.T) {
+// TestBusy has the one slot there is wanted for a sandbox that somebody works at: others
+// have it meanwhile.
+func TestBusy(t *testing.T) {
 	t.Parallel()
 	kerneltest.NetNS(t, func() {
 		w := newWorld(t)
-		s := w.sandbox("box1", "plain")
-		w.ok(s, cnicall.Add)
-		w.again(func(a record.Attachment) record.Attachment { a.At = a.At.AddDate(1, 0, 0); return a })
-		w.rest() // GC leaves alone what is being looked at
-		w.gcAll(s)
-		w.checkNothingLeft()
-	})
-}
-
-// gcAll has the runtime say that it has nothing.
-func (w *world) gcAll(s *box) {
-	w.t.Helper()
-	r := s.request(cnicall.GC)
-	r.Config = json.RawMessage(strings.Replace(string(r.Config), `"type"`, `"cni.dev/valid-attachments":[],"type"`, 1))
-	if answer := w.server.Handle(w.t.Context(), r); answer.Error != nil {
-		w.t.Error(answer.Error)
-	}
-}
-
-// TestGCMeanwhile has a pod attached while GC works at another: it was not there yet
-// when the runtime said what it has.
-func TestGCMeanwhile(t *testing.T) {
-	t.Parallel()
-	kerneltest.NetNS(t, func() {
-		w := newWorld(t)
-		one, two := w.sandbox("box1", "plain"), w.sandbox("box2", "train")
-		w.ok(one, cnicall.Add)
-		begun, finish, attached := make(chan struct{}), make(chan struct{}), make(chan struct{})
-		w.delegate.during = func(_ context.Context, call string) error {
-			switch call {
-			case "ADD portmap": // of box2, whose record is there
-				close(begun)
-				<-finish
-			case "DEL portmap": // of box1, by GC
-				close(finish)
-				<-attached
-			}
-			return nil
+		w.ok(w.sandbox("box1", "plain"), cnicall.Add)
+		w.ok(w.sandbox("box2", "plain"), cnicall.Add)
+		w.rest()
+		one, _ := w.server.config.Records.Get("box1")
+		two, _ := w.server.config.Records.Get("box2")
+		done, err := w.server.sandboxes.lock(t.Context(), "box1")
+		if err != nil {
+			t.Fatal(err)
 		}
+		free, entered := make(slots, 1), make(chan bool)
 		go func() {
-			defer close(attached)
-			if err := w.call(two, cnicall.Add); err != nil {
-				t.Errorf("ADD: %v", err)
-			}
+			_, leave := w.server.enter(t.Context(), one, free)
+			entered <- leave != nil
+			leave()
 		}()
-		<-begun
-		w.gcAll(one)
-		w.delegate.during = nil
-		w.ok(two, cnicall.Check)
-		w.refused(one, cnicall.Check, cnicall.CodeContainer, "box1")
-		w.ok(two, cnicall.Del)
-		w.checkNothingLeft()
+		for waits := false; !waits; time.Sleep(time.Millisecond) {
+			w.server.sandboxes.mu.Lock()
+			waits = w.server.sandboxes.byID["box1"].users > 1
+			w.server.sandboxes.mu.Unlock()
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute) // who has to wait for the other, waits for ever
+		defer stop()
+		if _, leave := w.server.enter(ctx, two, free); leave == nil {
+			t.Error("box2 waits for box1")
+		} else {
+			leave()
+		}
+		done()
+		if !<-entered {
+			t.Error("box1 is not entered once nobody works at it")
+		}
 	})
 }
 
@@ -377,38 +339,6 @@ func TestRestartStuck(t *testing.T) {
 		for _, s := range healthy {
 			w.ok(s, cnicall.Del)
 		}
-		w.checkNothingLeft()
-	})
-}
-
-// TestGCNull has a runtime say null for its list: what lives stays, what does not
-// goes, and the cluster's own network is not told that all is gone.
-func TestGCNull(t *testing.T) {
-	t.Parallel()
-	kerneltest.NetNS(t, func() {
-		w := newWorld(t)
-		one, two := w.sandbox("box1", "train"), w.sandbox("box2", "plain")
-		w.ok(one, cnicall.Add)
-		w.ok(two, cnicall.Add)
-		_ = one.client.Close()
-		_ = one.file.Close()
-		w.rest()
-		w.delegate.asked()
-		for _, field := range []string{"valid-attachments", "attachments"} {
-			r := two.request(cnicall.GC)
-			r.Config = json.RawMessage(strings.Replace(string(r.Config), `"type"`, `"cni.dev/`+field+`":null,"type"`, 1))
-			if answer := w.server.Handle(t.Context(), r); answer.Error != nil {
-				t.Fatal(answer.Error)
-			}
-		}
-		if want, got := []string{"DEL portmap eth0", "DEL calico eth0"}, w.delegate.asked(); !cmp.Equal(want, got) {
-			t.Errorf("plugins of others: %q, want %q", got, want)
-		}
-		if all := w.server.config.Records.All(); len(all) != 1 || all[0].ContainerID != "box2" {
-			t.Errorf("records %+v, want box2's", all)
-		}
-		w.ok(two, cnicall.Check)
-		w.ok(two, cnicall.Del)
 		w.checkNothingLeft()
 	})
 }
@@ -475,63 +405,6 @@ func TestDelFails(t *testing.T) {
 	})
 }
 
-// TestRepublish has what an earlier run did not send, or sent of another sandbox, sent
-// now, and nothing where the API server has it.
-func TestRepublish(t *testing.T) {
-	t.Parallel()
-	kerneltest.NetNS(t, func() {
-		w := newWorld(t)
-		one, two := w.sandbox("box1", "train"), w.sandbox("box2", "train")
-		w.ok(one, cnicall.Add)
-		<-w.cluster.patched
-		w.again(func(a record.Attachment) record.Attachment { return a })
-		<-w.cluster.patched
-		w.keepPatch("ai/train")
-		w.ok(one, cnicall.Del)
-		w.cluster.patchErr = []error{apierrors.NewServiceUnavailable("away")}
-		w.ok(two, cnicall.Add)
-		<-w.cluster.patched
-		w.again(func(a record.Attachment) record.Attachment { return a }) // and nobody knows of box2
-		if key := <-w.cluster.patched; key != "ai/train" {
-			t.Errorf("patched %s, want the pod of the new sandbox", key)
-		}
-		w.keepPatch("ai/train")
-		w.stop()
-		pod, err := w.cluster.Pod(t.Context(), "ai", "train", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, att := range w.server.config.Records.All() {
-			if !w.server.isPublished(att, pod) {
-				t.Errorf("annotations %q are not what was sent", pod.Annotations)
-			}
-		}
-		w.start()
-		w.ok(two, cnicall.Del)
-		w.stop()
-		if n := len(w.cluster.patched); n > 0 {
-			t.Errorf("%d patches of a pod that has its status", n)
-		}
-	})
-}
-
-// keepPatch has a pod say what it was last told, as much of it as is known here.
-func (w *world) keepPatch(key string) {
-	w.t.Helper()
-	w.cluster.mu.Lock()
-	defer w.cluster.mu.Unlock()
-	list := w.cluster.patches[key]
-	var said metav1.PartialObjectMetadata
-	if err := json.Unmarshal([]byte(list[len(list)-1]), &said); err != nil {
-		w.t.Fatal(err)
-	}
-	pod := w.cluster.pods[key].DeepCopy()
-	for name, text := range said.Annotations {
-		pod.Annotations[name] = cluster.Digest(text)
-	}
-	w.cluster.pods[key] = pod
-}
-
 // TestCheck finds what somebody changed.
 func TestCheck(t *testing.T) {
 	t.Parallel()
@@ -544,42 +417,5 @@ func TestCheck(t *testing.T) {
 		w.delegate.fail = map[string]error{"CHECK calico": errors.New("no cali1")}
 		w.refused(s, cnicall.Check, cnicall.CodeInternal, "ai/train", "net3", "no cali1")
 		w.ok(s, cnicall.Del)
-	})
-}
-
-// TestPatches has the API server refuse a while; then one patch is sent, the latest,
-// and none to a pod that is gone. What an agent did not send, its next run does.
-func TestPatches(t *testing.T) {
-	t.Parallel()
-	kerneltest.NetNS(t, func() {
-		w := newWorld(t)
-		s := w.sandbox("box1", "train")
-		w.cluster.patchErr = []error{apierrors.NewServiceUnavailable("away"), apierrors.NewServiceUnavailable("away")}
-		w.ok(s, cnicall.Add)
-		var got []string
-		for range 3 {
-			got = append(got, <-w.cluster.patched)
-		}
-		if want := []string{"ai/train failed", "ai/train failed", "ai/train"}; !slices.Equal(want, got) {
-			t.Errorf("patches %q, want %q", got, want)
-		}
-		w.checkPatch("ai/train", 9)
-		w.stop()
-		w.cluster.patches = map[string][]string{}
-		w.start()
-		if key := <-w.cluster.patched; key != "ai/train" {
-			t.Errorf("patched %s after the restart", key)
-		}
-		w.checkPatch("ai/train", 9)
-		w.ok(s, cnicall.Del)
-
-		w.cluster.patchErr = []error{notFound("pods", "train")}
-		w.ok(s, cnicall.Add)
-		<-w.cluster.patched
-		w.ok(s, cnicall.Del)
-		w.stop()
-		if len(w.server.publisher.queue) > 0 {
-			t.Errorf("queue %v, want nothing for a pod that is gone", w.server.publisher.queue)
-		}
 	})
 }

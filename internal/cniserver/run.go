@@ -20,49 +20,33 @@ import (
 	"railhead/internal/npwg"
 )
 
-// Repair is something that was other than an earlier run of the agent had left
-// it.
-type Repair struct {
-	At      time.Time
-	Sandbox string
-	Pod     string // namespace/name
-	What    string
-	Err     error // why it is not put right; nil if it is, or needs nothing
-}
-
 const (
 	// lookers is how many sandboxes are compared with the kernel at once.
 	lookers = 8
 	// repairers is how many sandboxes are put right at once.
 	repairers = 8
-	// repairsKept is how many repairs are remembered.
-	repairsKept = 1000
-	// lookEvery is how often it is looked whether the API server can be asked, and a
-	// sandbox looked at that could not be.
-	lookEvery = time.Second
+	// lookEvery is how often it is looked whether the API server can be asked, and after
+	// how long a sandbox is looked at or taken away again that could not be: twice as long
+	// each time, and looksApart at most.
+	lookEvery  = time.Second
+	looksApart = time.Minute
 )
 
-// Repairs are what was found and put right since the server began, oldest first.
-func (s *Server) Repairs() []Repair {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]Repair(nil), s.repairs...)
+// repaired tells of something that was other than an earlier run of the agent had left
+// it. The error is why it is not put right; nil if it is, or needs nothing.
+func (s *Server) repaired(att record.Attachment, what string, err error) {
+	s.metrics.repairs.Inc()
+	s.tellRepair(att, what, err)
 }
 
-// repaired notes a repair.
-func (s *Server) repaired(att record.Attachment, what string, err error) {
-	r := Repair{At: s.config.Now(), Sandbox: att.ContainerID, Pod: att.Namespace + "/" + att.Name, What: what, Err: err}
-	s.mu.Lock()
-	if s.repairs = append(s.repairs, r); len(s.repairs) > repairsKept {
-		s.repairs = s.repairs[1:]
-	}
-	s.mu.Unlock()
-	s.metrics.repairs.Inc()
+// tellRepair is repaired of something that was counted before.
+func (s *Server) tellRepair(att record.Attachment, what string, err error) {
+	log := s.log.With("pod", att.Namespace+"/"+att.Name, "sandbox", att.ContainerID, "found", what)
 	if err != nil {
-		s.log.Warn("an attachment is not as it should be", "pod", r.Pod, "sandbox", r.Sandbox, "found", what, "error", err)
+		log.Warn("an attachment is not as it should be", "error", err)
 		return
 	}
-	s.log.Info("an attachment was put right", "pod", r.Pod, "sandbox", r.Sandbox, "found", what)
+	log.Info("an attachment was put right")
 }
 
 // Run compares records with the kernel, puts right what an earlier run left meanwhile,
@@ -84,6 +68,7 @@ func (s *Server) Run(ctx context.Context) error {
 	err := group.Wait()
 	s.background.wait()
 	s.prober.Wait()
+	s.keepGone() // the next run knows nothing else of it
 	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
 		return context.Cause(ctx)
 	}
@@ -131,7 +116,11 @@ func (s *Server) restart(ctx context.Context) {
 			att = s.renamed(att, names)
 			s.claim(att)
 		}
-		s.background.run(func() { s.putRight(ctx, att, looks, repairs) })
+		s.unsettled.Add(1)
+		s.background.run(func() {
+			defer s.unsettled.Add(-1)
+			s.putRight(ctx, att, looks, repairs)
+		})
 	}
 }
 
@@ -150,61 +139,87 @@ func (s slots) take(ctx context.Context) bool {
 
 func (s slots) free() { <-s }
 
-// putRight looks at a sandbox until that can be done, and takes away what cannot stay.
-// It locks the sandbox for no longer than it works at it, and waits for a slot before:
-// plugins of others, which run to take one away, may be stuck for long.
+// putRight looks at a sandbox until that can be done, and takes away what cannot stay
+// until that is done.
 func (s *Server) putRight(ctx context.Context, att record.Attachment, looks, repairs slots) {
-	what, err := s.look(ctx, att, looks)
-	for err != nil && ctx.Err() == nil {
-		select {
-		case <-time.After(lookEvery):
-		case <-ctx.Done():
-		}
+	what, told := "", false
+	untilDone(ctx, func() (err error) {
 		what, err = s.look(ctx, att, looks)
-	}
-	if what == "" || !repairs.take(ctx) {
+		return err
+	})
+	if what == "" {
 		return
 	}
-	defer repairs.free()
-	now, unlock := s.still(ctx, att)
-	if unlock == nil {
-		return
+	untilDone(ctx, func() error {
+		now, leave := s.enter(ctx, att, repairs)
+		if leave == nil {
+			return nil
+		}
+		defer leave()
+		undo, stop := detached(ctx)
+		defer stop()
+		err := s.takeAway(undo, unasked(now), now, nil)
+		switch {
+		case !told:
+			s.repaired(now, what, err)
+		case err == nil:
+			s.tellRepair(now, what, nil)
+		default:
+			s.log.Debug("an attachment is still not as it should be", "sandbox", now.ContainerID, "error", err)
+		}
+		if told = true; now.Newer != 0 {
+			return nil // it is for that release to do
+		}
+		return err
+	})
+}
+
+// untilDone does something until that is done, ever less often, or ctx ends.
+func untilDone(ctx context.Context, do func() error) {
+	for wait := lookEvery; do() != nil; wait = min(2*wait, looksApart) {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
 	}
-	defer unlock()
-	undo, stop := detached(ctx)
-	defer stop()
-	s.repaired(now, what, s.takeAway(undo, unasked(now), now, nil))
 }
 
 // look says why a sandbox cannot stay; "" where it can, and of one that a call has
 // taken away or attached anew meanwhile. The error says why it cannot be looked at.
 func (s *Server) look(ctx context.Context, att record.Attachment, looks slots) (what string, err error) {
-	if !looks.take(ctx) {
+	now, leave := s.enter(ctx, att, looks)
+	if leave == nil {
 		return "", nil
 	}
-	defer looks.free()
-	now, unlock := s.still(ctx, att)
-	if unlock == nil {
-		return "", nil
-	}
-	defer unlock()
+	defer leave()
 	if what, err = s.broken(now); what == "" && err == nil {
 		what = s.compare(ctx, now)
 	}
 	return what, err
 }
 
-// still locks the sandbox of an attachment, and returns its record as it is now. Without
-// unlock there is nothing to do: the attachment is gone, or ctx ended.
-func (s *Server) still(ctx context.Context, att record.Attachment) (now record.Attachment, unlock func()) {
-	unlock, err := s.sandboxes.lock(ctx, att.ContainerID)
-	if err != nil {
-		return now, nil
+// enter takes a slot and locks the sandbox of an attachment until leave, and returns its
+// record as it is now. It waits for neither with the other in hand: plugins of others,
+// which run in calls and to take a sandbox away, may be stuck for long. Without leave
+// there is nothing to do: the attachment is gone, or ctx ended.
+func (s *Server) enter(ctx context.Context, att record.Attachment, free slots) (now record.Attachment, leave func()) {
+	for free.take(ctx) {
+		if unlock, ok := s.sandboxes.tryLock(att.ContainerID); ok {
+			leave = func() { unlock(); free.free() }
+			if now, is := s.config.Records.Get(att.ContainerID); is && now.At.Equal(att.At) && ctx.Err() == nil {
+				return now, leave
+			}
+			leave()
+			break
+		}
+		free.free()
+		unlock, err := s.sandboxes.lock(ctx, att.ContainerID)
+		if err != nil {
+			break
+		}
+		unlock() // and take both
 	}
-	if now, is := s.config.Records.Get(att.ContainerID); is && now.At.Equal(att.At) && ctx.Err() == nil {
-		return now, unlock
-	}
-	unlock()
 	return now, nil
 }
 

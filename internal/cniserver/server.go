@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
@@ -31,6 +32,7 @@ import (
 	"railhead/internal/attach/record"
 	"railhead/internal/cniserver/delegate"
 	"railhead/internal/ipam/holder"
+	"railhead/internal/kernel/rtnl"
 	"railhead/internal/npwg"
 	"railhead/internal/policy"
 )
@@ -103,6 +105,9 @@ type Config struct {
 	// It is delegate.Delegate.Files; nil: there are none.
 	Files func() ([]delegate.File, error)
 
+	// Dial connects to the kernel in a network namespace; tests put something in
+	// between. Nil: rtnl.Dial.
+	Dial func(*rtnl.Config) (*rtnl.Client, error)
 	// BootID is that of the running kernel: what another one had is gone.
 	BootID string
 	// NetNS is the path by which this process reaches a network namespace that the
@@ -137,9 +142,11 @@ type Server struct {
 	// started is closed once it is known what an earlier run left: no call is served before.
 	started chan struct{}
 
+	// unsettled is how many sandboxes of an earlier run are still to be looked at or put right.
+	unsettled atomic.Int64
+
 	mu      sync.Mutex
-	running map[string]*attempt // by sandbox: attachments that are being made
-	repairs []Repair
+	running map[string]*attempt                // by sandbox: attachments that are being made
 	diskErr error                              // of the last write of a record
 	proven  map[grantedAddress]bool            // nobody else had them
 	claimed map[string]map[string][]netip.Addr // by sandbox and parent
@@ -177,6 +184,9 @@ func New(config Config) (*Server, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
+	if config.Dial == nil {
+		config.Dial = rtnl.Dial
+	}
 	if config.NetNS == nil {
 		config.NetNS = func(path string) (string, error) { return path, nil }
 	}
@@ -191,10 +201,13 @@ func New(config Config) (*Server, error) {
 	}
 	for _, att := range config.Records.All() {
 		s.pods[att.ContainerID] = att.PodUID
+		if att.Plan != nil && att.BootID == config.BootID {
+			config.Attacher.Remember(att.Plan)
+		}
 	}
-	s.metrics = newMetrics(s.attachments, s.needs)
+	s.metrics = newMetrics(s.attachments, func() float64 { return float64(s.unsettled.Load()) }, s.needs)
 	s.publisher = newPublisher(config.Cluster, config.Logger, config.Now, s.metrics.patches.Inc)
-	s.watcher = probe.NewWatcher(0, s.conflict)
+	s.watcher = probe.NewWatcher(0, s.conflict, s.deaf)
 	return s, nil
 }
 

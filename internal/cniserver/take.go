@@ -181,7 +181,8 @@ func (s *Server) removeDeviceInfo(att record.Attachment) {
 	}
 }
 
-// sweep removes links of our group from a namespace that no record is of.
+// sweep removes links of our group from a namespace that no record is of: one by one,
+// as the pod may have put a device there, which the kernel does not delete.
 func (s *Server) sweep(path string) error {
 	client, err := s.dial(path)
 	if err != nil {
@@ -191,7 +192,14 @@ func (s *Server) sweep(path string) error {
 		return err
 	}
 	defer func() { _ = client.Close() }() // it is only asked
-	for _, err := range client.Do(rtnl.LinkDeleteGroup{Group: attach.Group}) {
+	links, err := client.Links()
+	errs := []error{err}
+	for _, l := range links {
+		if l.Group == attach.Group && l.Kind != "" {
+			errs = append(errs, client.Do(rtnl.LinkDelete{Index: l.Index})...)
+		}
+	}
+	for _, err := range errs {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("links of ours in %s: %w", path, err)
 		}
@@ -209,6 +217,6 @@ func (s *Server) dial(path string) (*rtnl.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := rtnl.Dial(&rtnl.Config{NetNS: ns.FD()})
+	client, err := s.config.Dial(&rtnl.Config{NetNS: ns.FD()})
 	return client, errors.Join(err, ns.Close())
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	cniv1 "railhead/api/cni/v1"
 	"railhead/internal/attach"
 	"railhead/internal/attach/record"
@@ -55,6 +57,27 @@ func TestInUse(t *testing.T) {
 	})
 }
 
+// TestSweep takes links of ours away whose record is lost, also where the pod has put
+// into their group what the kernel does not delete.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		s := w.sandbox("box1", "train")
+		links := func() any { return w.snapshot(s)["pod"].(map[string]any)["links"] }
+		before := links()
+		w.ok(s, cnicall.Add)
+		w.loseRecords()
+		w.must(s.client, rtnl.LinkSet{Index: 1, Group: new(attach.Group)})
+		w.ok(s, cnicall.Del)
+		w.must(s.client, rtnl.LinkSet{Index: 1, Group: new(0)})
+		if diff := cmp.Diff(before, links()); diff != "" {
+			t.Errorf("links of the pod (-before +after):\n%s", diff)
+		}
+		w.checkNothingLeft()
+	})
+}
+
 // TestForeignStays has the plugin of another fail that is to take away an interface
 // with addresses of ours: they are free once the interface is gone, or the namespace.
 func TestForeignStays(t *testing.T) {
@@ -72,7 +95,7 @@ func TestForeignStays(t *testing.T) {
 		},
 		{
 			name: "the plugin is gone, and then the namespace", fails: map[string]error{"DEL ovs": notThere}, words: []string{"gpu2", notThere.Error()},
-			mend: func(_ *world, s *box) { _, _ = s.client.Close(), s.file.Close() },
+			mend: func(_ *world, s *box) { s.end() },
 		},
 		{
 			name: "ADD fails, too", fails: map[string]error{"ADD ovs": errors.New("half"), "DEL ovs": errTheirs()}, words: []string{"gpu2", "no route to the datastore"},

@@ -24,10 +24,10 @@ import (
 
 // Reasons of Events.
 const (
-	ReasonFailed   = "RailheadAttachFailed"
-	ReasonWaiting  = "RailheadAttachWaiting"
-	ReasonWarning  = "RailheadAttachWarning"
-	ReasonConflict = "RailheadAddressConflict"
+	reasonFailed   = "RailheadAttachFailed"
+	reasonWaiting  = "RailheadAttachWaiting"
+	reasonWarning  = "RailheadAttachWarning"
+	reasonConflict = "RailheadAddressConflict"
 )
 
 // waitingAfter is how long a pod waits before it is told what for: whoever looks
@@ -47,14 +47,14 @@ func (s *Server) tell(ctx context.Context, a *attempt, err error) {
 	}
 	s.log.Warn("a pod was not attached", "pod", a.podName(), "sandbox", a.call.ContainerID, "error", policy.Beginning(err.Error(), cnicall.MostText))
 	if a.pod != nil {
-		s.event(ctx, a.pod, ReasonFailed, strings.Join(append([]string{err.Error()}, annotation.UnknownOfPod(a.pod.Annotations)...), "; "))
+		s.event(ctx, a.pod, reasonFailed, strings.Join(append([]string{err.Error()}, annotation.UnknownOfPod(a.pod.Annotations)...), "; "))
 	}
 }
 
 // warn says what of a pod's wishes came to nothing.
 func (s *Server) warn(ctx context.Context, a *attempt) {
 	if len(a.given.warnings) > 0 {
-		s.event(ctx, a.pod, ReasonWarning, "attached, but "+strings.Join(a.given.warnings, "; "))
+		s.event(ctx, a.pod, reasonWarning, "attached, but "+strings.Join(a.given.warnings, "; "))
 	}
 }
 
@@ -65,7 +65,7 @@ func (s *Server) tellWaiting(ctx context.Context, pod *metav1.PartialObjectMetad
 		return // it waits no more
 	}
 	s.log.Info("a pod waits for addresses", "pod", pod.Namespace+"/"+pod.Name, "sandbox", key.Sandbox, "for", why)
-	s.event(ctx, pod, ReasonWaiting, fmt.Sprintf("waits for addresses for %s so far: %s", waitingAfter, why))
+	s.event(ctx, pod, reasonWaiting, fmt.Sprintf("waits for addresses for %s so far: %s", waitingAfter, why))
 }
 
 // eventAgain is how long nobody is told the same of a pod again: the kubelet tries
@@ -76,7 +76,7 @@ const eventAgain = 10 * time.Minute
 // the next attempt's.
 func (s *Server) event(ctx context.Context, pod *metav1.PartialObjectMetadata, reason, text string) {
 	about := text
-	if reason == ReasonWaiting { // it lacks now more, now less, and waits all the same
+	if reason == reasonWaiting { // it lacks now more, now less, and waits all the same
 		about = ""
 	}
 	// What an Event does not show makes no new one, and need not be remembered.

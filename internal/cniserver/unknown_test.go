@@ -35,12 +35,10 @@ func TestLostAddresses(t *testing.T) {
 		held  int
 	}{
 		{name: "nothing has them"},
-		{name: "the namespace is gone", spoil: func(_ *world, s *box) {
-			_, _ = s.client.Close(), s.file.Close()
-		}},
+		{name: "the namespace is gone", spoil: func(_ *world, s *box) { s.end() }},
 		{name: "the namespace is gone, as the runtime says", spoil: func(_ *world, s *box) {
 			s.path = ""
-			_, _ = s.client.Close(), s.file.Close()
+			s.end()
 		}},
 		{name: "an interface of another's has one", held: 1, spoil: func(w *world, s *box) {
 			w.must(s.client, rtnl.LinkAdd{Name: "net9", Kind: "veth", Index: 50, Peer: rtnl.VethPeer{Name: "peer9", Index: 51}},

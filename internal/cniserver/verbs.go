@@ -14,9 +14,9 @@ import (
 // del takes a pod's networks away. An ADD of the sandbox that is under way ends.
 func (s *Server) del(ctx context.Context, c call) error {
 	s.sandboxes.interrupt(c.ContainerID, errInterrupted)
-	unlock, err := s.sandboxes.lock(ctx, c.ContainerID)
+	unlock, err := s.lock(ctx, c.ContainerID)
 	if err != nil {
-		return coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+		return err
 	}
 	defer unlock()
 	undo, stop := detached(ctx)
@@ -51,9 +51,9 @@ func (s *Server) delBelow(ctx context.Context, c call) error {
 
 // check compares an attachment with the kernel, and has others' plugins do the same.
 func (s *Server) check(ctx context.Context, c call) error {
-	unlock, err := s.sandboxes.lock(ctx, c.ContainerID)
+	unlock, err := s.lock(ctx, c.ContainerID)
 	if err != nil {
-		return coded(cnicall.CodeTryAgain, fmt.Errorf("another call for sandbox %s is still under way: %w", c.ContainerID, err))
+		return err
 	}
 	defer unlock()
 	att, ok := s.config.Records.Get(c.ContainerID)

@@ -80,8 +80,13 @@ func (s *Server) conflict(c probe.Conflict) {
 	sandbox := s.owner(c.Parent, c.Addr)
 	s.mu.Unlock()
 	if att, ok := s.config.Records.Get(sandbox); ok {
-		s.event(context.Background(), podOf(att), ReasonConflict, text)
+		s.event(context.Background(), podOf(att), reasonConflict, text)
 	}
+}
+
+// deaf tells of a parent on which others' claims are not heard.
+func (s *Server) deaf(err error) {
+	s.log.Error("others that claim addresses of pods are not noticed for now", "err", err)
 }
 
 // macOf reads a MAC address; nil where there is none.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/netip"
 	"os"
 	"slices"
@@ -41,6 +42,7 @@ type world struct {
 	delegate  *fakeDelegate
 	attacher  *attach.Attacher
 	server    *Server
+	log       *logged // by the server
 	stop      func()
 	extend    func(*Config) // what a test wants otherwise
 }
@@ -72,6 +74,25 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// logged is a log of one object a line.
+type logged struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (l *logged) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, line...)
+	return len(line), nil
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
+}
+
 func rail(n int) string { return fmt.Sprintf("enp%ds0f0np0", 11+n) }
 
 // start starts a server as an agent that starts on what is there.
@@ -81,8 +102,9 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.log = &logged{}
 	config := Config{
-		NodeName: "node1", Addresses: w.addresses, Cluster: w.cluster, Attacher: w.attacher, Records: store, Delegate: w.delegate,
+		NodeName: "node1", Logger: slog.New(slog.NewJSONHandler(w.log, nil)), Addresses: w.addresses, Cluster: w.cluster, Attacher: w.attacher, Records: store, Delegate: w.delegate,
 		BootID: boot, ClusterNetwork: func(file, name string) (*libcni.NetworkConfigList, error) {
 			if w.delegate.missing {
 				return nil, fmt.Errorf("%s: %w", file, fs.ErrNotExist)
@@ -176,6 +198,9 @@ func (w *world) sandbox(id, pod string) *box {
 	return s
 }
 
+// end lets the namespace go.
+func (s *box) end() { _, _ = s.client.Close(), s.file.Close() }
+
 // request is a call of the runtime for a sandbox.
 func (s *box) request(command string) cnicall.Request {
 	return cnicall.Request{
@@ -202,16 +227,22 @@ func (w *world) ok(s *box, command string) json.RawMessage {
 // refused makes a call that has to fail with a code and words.
 func (w *world) refused(s *box, command string, code uint, words ...string) {
 	w.t.Helper()
-	err := w.call(s, command)
+	w.fails(s.request(command), code, words...)
+}
+
+// fails is refused of any call.
+func (w *world) fails(r cnicall.Request, code uint, words ...string) {
+	w.t.Helper()
+	err := w.server.Handle(w.t.Context(), r).Error
 	if err == nil {
-		w.t.Fatalf("%s %s: no error, want %d %q", command, s.id, code, words)
+		w.t.Fatalf("%s %s: no error, want %d %q", r.Command, r.ContainerID, code, words)
 	}
 	if err.Code != code {
-		w.t.Errorf("%s %s: code %d of %v, want %d", command, s.id, err.Code, err, code)
+		w.t.Errorf("%s %s: code %d of %v, want %d", r.Command, r.ContainerID, err.Code, err, code)
 	}
 	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			w.t.Errorf("%s %s: %v\nwant %q in it", command, s.id, err, word)
+		if !strings.Contains(err.Msg, word) {
+			w.t.Errorf("%s %s: %v\nwant %q in it", r.Command, r.ContainerID, err, word)
 		}
 	}
 }

@@ -59,12 +59,20 @@ func TestIPVLAN(t *testing.T) {
 				l := newLab(t, false)
 				l.cable("rail1", 1)
 				l.ipvlan(t, "net1", "rail1")
-				target := doubtful(l.inPod(1, "rail1", address))
+				target := claimed(l.inPod(1, "rail1", address))
 				mac, addr := l.host(1, address), target.Addresses[0].Addr
 				wantSummary(t, l.run(target), fmt.Sprintf("net1 1 conflict %v ok=false mac=true: net1 (rail 1, rail1): address %v is in use by %v", addr, addr, mac))
 			})
 		})
 	}
+}
+
+// claimed returns a target whose addresses somebody else has, who is waited for: macvlan
+// and ipvlan have a worker of the kernel bring an answer to all, which a busy machine
+// does not let run at once.
+func claimed(t Target) Target {
+	t.Detect = Detection{Conflict: true, Timeout: time.Minute}
+	return t
 }
 
 // ipvlan makes an interface, or skips the test.
@@ -118,7 +126,11 @@ func TestConflicts(t *testing.T) {
 				var targets []Target
 				var want []string
 				for n := range 8 {
-					targets = append(targets, doubtful(l.rail(n, fmt.Sprintf(subnet, n, 2))))
+					checked := doubtful
+					if n == 5 {
+						checked = claimed
+					}
+					targets = append(targets, checked(l.rail(n, fmt.Sprintf(subnet, n, 2))))
 					want = append(want, fmt.Sprintf("net%d %d conflict %v ok=true mac=false", n, n, targets[n].Addresses[0].Addr))
 				}
 				mac, addr := l.host(5, fmt.Sprintf(subnet, 5, 2)), targets[5].Addresses[0].Addr

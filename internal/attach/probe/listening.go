@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -19,7 +20,8 @@ type listening struct {
 	watcher *Watcher
 	links   links
 	ears    map[place]*ear
-	again   *time.Timer // when to try again what failed
+	deaf    map[string]string // parents that could not be listened on, and what was told of them
+	again   *time.Timer       // when to try again what failed
 
 	changes chan change
 	heard   chan hearing
@@ -58,6 +60,7 @@ func newListening(w *Watcher) *listening {
 	return &listening{
 		watcher: w,
 		ears:    map[place]*ear{},
+		deaf:    map[string]string{},
 		again:   time.NewTimer(retry),
 		changes: make(chan change),
 		heard:   make(chan hearing),
@@ -97,13 +100,23 @@ func (l *listening) adjust() {
 	failed := map[string]error{}
 	for p, want := range places {
 		if err := l.listen(p, want); err != nil {
-			failed[p.parent] = err
+			failed[p.parent] = fmt.Errorf("listen on %s for claims to addresses of pods: %w", p.parent, err)
 		}
 	}
-	l.watcher.mu.Lock()
-	l.watcher.unwatched = failed
-	l.watcher.mu.Unlock()
+	l.tell(failed)
 	l.again.Reset(retry)
+}
+
+// tell tells of the parents on which listening failed, once until it fails otherwise
+// or works again.
+func (l *listening) tell(failed map[string]error) {
+	maps.DeleteFunc(l.deaf, func(parent, _ string) bool { return failed[parent] == nil })
+	for parent, err := range failed {
+		if l.deaf[parent] != err.Error() {
+			l.deaf[parent] = err.Error()
+			l.watcher.onDeaf(err)
+		}
+	}
 }
 
 // places returns what is to be heard where.
@@ -124,7 +137,8 @@ func (w *Watcher) places() map[place]wanted {
 }
 
 // listen makes one socket what it is to be. A link that was renamed is still the
-// parent unless there is another of its name.
+// parent unless there is another of its name. What fails is tried again, with a new
+// socket.
 func (l *listening) listen(p place, want wanted) error {
 	index, exists := l.links.byName(p.parent)
 	e := l.ears[p]
@@ -134,16 +148,16 @@ func (l *listening) listen(p place, want wanted) error {
 			return nil
 		}
 		e.version = want.version
-		if err := e.wire.narrow(want.addrs); err != nil {
-			l.shut(p) // and try again with a new one, later
-			return err
+		err := e.wire.narrow(want.addrs)
+		if err != nil {
+			l.shut(p)
 		}
-		return nil
+		return err
 	case e != nil:
 		l.shut(p)
 	}
 	if !exists {
-		return fmt.Errorf("%s: %w", p.parent, ErrNoLink)
+		return nil
 	}
 	return l.start(p, index, want)
 }
@@ -152,11 +166,11 @@ func (l *listening) listen(p place, want wanted) error {
 func (l *listening) start(p place, index int, want wanted) error {
 	wire, err := openWire(l.watcher.netnsFD)
 	if err != nil {
-		return fmt.Errorf("%s: %w", p.parent, err)
+		return err
 	}
 	if err := wire.hear(index, p.protocol, want.addrs); err != nil {
 		wire.closeIn(&l.readers)
-		return fmt.Errorf("%s: %w", p.parent, err)
+		return err
 	}
 	l.ears[p] = &ear{wire: wire, index: index, version: want.version}
 	l.readers.Go(func() { l.read(p.parent, wire) })

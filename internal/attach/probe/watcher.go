@@ -2,9 +2,7 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -13,9 +11,6 @@ import (
 
 // quiet is how long nothing more is said about an address that was reported.
 const quiet = time.Minute
-
-// ErrNoLink says that there is no link of a parent's name.
-var ErrNoLink = errors.New("there is no such link")
 
 // Claim says that an address is ours.
 type Claim struct {
@@ -47,12 +42,12 @@ type Conflict struct {
 type Watcher struct {
 	netnsFD    int
 	onConflict func(Conflict)
+	onDeaf     func(error)
 	now        func() time.Time
 	poke       chan struct{} // claims have changed
 
-	mu        sync.Mutex
-	parents   map[string]*holdings
-	unwatched map[string]error
+	mu      sync.Mutex
+	parents map[string]*holdings
 }
 
 // holdings are the claims on one parent.
@@ -65,15 +60,17 @@ type holdings struct {
 // NewWatcher returns a Watcher of the links of a network namespace, of that of
 // the thread that calls Run if netnsFD is 0. The namespace must stay open while
 // Run runs. onConflict is called on Run's goroutine, which sees nothing until it
-// returns, and at most once a minute for an address on a parent.
-func NewWatcher(netnsFD int, onConflict func(Conflict)) *Watcher {
+// returns, and at most once a minute for an address on a parent; likewise onDeaf, once
+// for a parent that exists and that it cannot listen on. It tries that again at each
+// change, and once a minute.
+func NewWatcher(netnsFD int, onConflict func(Conflict), onDeaf func(error)) *Watcher {
 	return &Watcher{
 		netnsFD:    netnsFD,
 		onConflict: onConflict,
+		onDeaf:     onDeaf,
 		now:        time.Now,
 		poke:       make(chan struct{}, 1),
 		parents:    map[string]*holdings{},
-		unwatched:  map[string]error{},
 	}
 }
 
@@ -127,14 +124,6 @@ func (w *Watcher) changed() {
 	case w.poke <- struct{}{}:
 	default: // it will look anyway
 	}
-}
-
-// Unwatched returns the parents with claims that Run could not listen on when
-// it last tried, and why: ErrNoLink for those that do not exist.
-func (w *Watcher) Unwatched() map[string]error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return maps.Clone(w.unwatched)
 }
 
 // Run watches until ctx ends, for which it returns nil; then all its sockets

@@ -6,10 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"railhead/internal/kernel/kerneltest"
 	"railhead/internal/kernel/rtnl"
@@ -20,13 +22,14 @@ type watching struct {
 	*Watcher
 	lab       *lab
 	conflicts chan Conflict
+	deaf      chan error
 	end       context.CancelFunc
 	ended     chan error
 }
 
 // watch runs a Watcher until the test ends.
 func (l *lab) watch() *watching {
-	w := &watching{lab: l, conflicts: make(chan Conflict), ended: make(chan error, 1)}
+	w := &watching{lab: l, conflicts: make(chan Conflict), deaf: make(chan error, 10), ended: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(l.tb.Context())
 	w.end = cancel
 	w.Watcher = NewWatcher(0, func(c Conflict) {
@@ -34,7 +37,7 @@ func (l *lab) watch() *watching {
 		case w.conflicts <- c:
 		case <-ctx.Done():
 		}
-	})
+	}, func(err error) { w.deaf <- err })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -223,22 +226,49 @@ func TestWatcherEnds(t *testing.T) {
 		w.Claim("rail1", claimOf(target, "default/pod")...)
 		w.Claim("rail7", claimOf(target, "default/pod")...)
 		w.until(1, announceFrame(foreign, target.Addresses[0].Addr))
-		if u := w.Unwatched(); len(u) != 1 || !errors.Is(u["rail7"], ErrNoLink) {
-			t.Errorf("unwatched %v, want rail7: %v", u, ErrNoLink)
-		}
 		w.Unclaim("rail7", target.Addresses[0].Addr, target.Addresses[1].Addr)
 		w.Unclaim("rail1", target.Addresses[0].Addr)
 		w.Unclaim("rail8", target.Addresses[0].Addr)
 		w.until(1, announceFrame(foreign, target.Addresses[1].Addr))
-		if u := w.Unwatched(); len(u) != 0 {
-			t.Errorf("unwatched %v, want none", u)
-		}
 		w.end()
 		if err := <-w.ended; err != nil {
 			t.Error(err)
 		}
 		if after := openFiles(t); after != before {
 			t.Errorf("%d open files, want %d", after, before)
+		}
+	})
+}
+
+// TestDeaf wants to be told once of a parent that cannot be listened on, and it to be
+// listened on when that is possible.
+func TestDeaf(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		l := newLab(t, false)
+		one, two := l.rail(1, "10.1.0.2/24", "10.1.0.3/24"), l.rail(2, "10.2.0.2/24")
+		w := l.watch()
+		w.Claim("rail1", claimOf(one, "default/one")...)
+		w.until(1, announceFrame(foreign, one.Addresses[0].Addr))
+		var files unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: files.Max}); err != nil {
+			t.Fatal(err)
+		}
+		w.Claim("rail2", claimOf(two, "default/two")...)
+		if err := <-w.deaf; !errors.Is(err, unix.EMFILE) || !strings.Contains(err.Error(), "rail2") {
+			t.Errorf("deaf: %v, want rail2 and %v", err, unix.EMFILE)
+		}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+			t.Fatal(err)
+		}
+		w.Claim("rail2", claimOf(two, "default/two")...)
+		w.until(1, announceFrame(foreign, one.Addresses[1].Addr)) // which was heard all the time
+		w.until(2, announceFrame(foreign, two.Addresses[0].Addr))
+		if len(w.deaf) > 0 {
+			t.Errorf("told again: %v", <-w.deaf)
 		}
 	})
 }
@@ -254,7 +284,7 @@ func openFiles(t *testing.T) int {
 
 func TestWatcherWithoutNamespace(t *testing.T) {
 	t.Parallel()
-	if err := NewWatcher(1<<20, nil).Run(t.Context()); err == nil {
+	if err := NewWatcher(1<<20, nil, nil).Run(t.Context()); err == nil {
 		t.Error("no error")
 	}
 }
@@ -265,7 +295,7 @@ func TestJudge(t *testing.T) {
 	addr := netip.MustParseAddr("10.1.0.2")
 	one, two := net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 2}
 	now := time.Unix(1e9, 0)
-	w := NewWatcher(0, nil)
+	w := NewWatcher(0, nil, nil)
 	w.now = func() time.Time { return now }
 	w.Claim("rail1", Claim{Addr: addr, MAC: one, Owner: "default/pod"})
 	w.Claim("rail2", Claim{Addr: netip.MustParseAddr("10.1.0.3"), MAC: two, Owner: "default/pod"})
