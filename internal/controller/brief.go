@@ -2,11 +2,12 @@ package controller
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"railhead/internal/policy"
 )
 
 // noteMost is how many bytes the API server takes as the note of an Event; one
@@ -26,14 +27,5 @@ type briefRecorder struct{ events.EventRecorder }
 
 // Eventf implements events.EventRecorder.
 func (r briefRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	r.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", brief(fmt.Sprintf(note, args...)))
-}
-
-// brief cuts a text, but no character of it.
-func brief(text string) string {
-	const more = "…"
-	if len(text) <= noteMost {
-		return text
-	}
-	return strings.ToValidUTF8(text[:noteMost-len(more)], "") + more
+	r.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", policy.Beginning(fmt.Sprintf(note, args...), noteMost))
 }

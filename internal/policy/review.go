@@ -28,11 +28,7 @@ func (r Review) Message() string {
 	for _, e := range r.Errors {
 		all = append(all, e.Error())
 	}
-	text := strings.Join(all, "; ")
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage-len("…")], "") + "…"
-	}
-	return text
+	return Beginning(strings.Join(all, "; "), maxMessage)
 }
 
 // refuse adds why the value at a path is refused.

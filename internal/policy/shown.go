@@ -63,10 +63,12 @@ func FirstWarnings(warnings []string) []string {
 	return append(warnings[:mostErrors:mostErrors], fmt.Sprintf("and %d more warnings", len(warnings)-mostErrors))
 }
 
-// Beginning is a text, or as much of one that is longer than most bytes.
+// Beginning is a text, or the beginning of one that has more than most bytes: in as
+// many, with whole letters.
 func Beginning(text string, most int) string {
+	const more = "…"
 	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return strings.ToValidUTF8(text[:most-len(more)], "") + more
 }

@@ -84,3 +84,13 @@ func TestClaimsAtMost(t *testing.T) {
 		}
 	}
 }
+
+// TestBeginning wants no more bytes than asked for, and no half letter.
+func TestBeginning(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": "", "short": "short", "12345678": "12345678", "123456789": "12345…", "1234éé7": "1234…", "ééééé": "éé…"} {
+		if got := Beginning(text, 8); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

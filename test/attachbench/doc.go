@@ -14,7 +14,7 @@
 // plugins on both sides. Multus is in the form with a daemon, the cheaper one; logs
 // and a chroot, which it has by default, are off, and its API server is one in this
 // process that answers at once. Beside Spiderpool and its coordinator nothing is
-// measured: the Go module proxy refuses their module (403 Forbidden).
+// measured: their module could not be had.
 //
 // It prints figures, and judges them by the budgets of the design. It is no test
 // of what is right, but for that both sides have done the same.

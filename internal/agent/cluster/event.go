@@ -7,6 +7,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"railhead/internal/policy"
 )
 
 const (
@@ -27,7 +29,7 @@ func (c *Cache) Event(ctx context.Context, pod *metav1.PartialObjectMetadata, re
 		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta:     metav1.ObjectMeta{Namespace: pod.Namespace, Name: eventName(pod.Name, now.Time)},
 		InvolvedObject: objectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)},
-		Reason:         reason, Message: beginning(text, MessageMost), Type: "Warning", Count: 1,
+		Reason:         reason, Message: policy.Beginning(text, MessageMost), Type: "Warning", Count: 1,
 		Source:         eventSource{Component: component, Host: c.node},
 		FirstTimestamp: now, LastTimestamp: now,
 	}
@@ -44,17 +46,4 @@ func eventName(pod string, at time.Time) string {
 		pod = strings.TrimRight(pod[:most], "-.")
 	}
 	return fmt.Sprintf("%s.%x", pod, at.UnixNano())
-}
-
-// beginning is a text's, of at most so many bytes and whole letters.
-func beginning(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	const more = "…"
-	end := most - len(more)
-	for end > 0 && text[end]&0xc0 == 0x80 {
-		end--
-	}
-	return text[:end] + more
 }
