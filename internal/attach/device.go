@@ -62,7 +62,8 @@ func (a *Attacher) nodeFlags(name string) (f flags, err error) {
 }
 
 // configuration notes addresses and routes of a link, which end when it is
-// moved. What the kernel makes by itself, it makes again.
+// moved. What the kernel makes by itself, it makes again, and routers announce again
+// what they gave: from us it would stay for ever.
 func (p *planner) configuration(before *Former) error {
 	addresses, err := p.a.node.Addresses()
 	if err != nil {
@@ -73,13 +74,13 @@ func (p *planner) configuration(before *Former) error {
 		return fmt.Errorf("routes of the node: %w", err)
 	}
 	for _, a := range addresses {
-		isRouters := a.Dynamic && a.Prefix.Addr().Is6() // who announces it again
+		isRouters := a.Dynamic && a.Prefix.Addr().Is6()
 		if a.LinkIndex == before.Index && !a.Prefix.Addr().IsLinkLocalUnicast() && !isRouters {
 			before.Addresses = append(before.Addresses, a)
 		}
 	}
 	for _, r := range routes {
-		if goes(r, before.Index) && r.Protocol != "kernel" {
+		if goes(r, before.Index) && r.Protocol != "kernel" && r.Protocol != "ra" {
 			r.Dead, r.LinkDown, r.NextHopID = false, false, 0 // the object goes with the link
 			before.Routes = append(before.Routes, p.a.whole(r, before.Index))
 		}

@@ -144,6 +144,18 @@ func TestHostDeviceAgain(t *testing.T) {
 	})
 }
 
+// TestRoutersRoute wants a route that a router announced to be left to that router.
+func TestRoutersRoute(t *testing.T) {
+	t.Parallel()
+	kerneltest.NetNS(t, func() {
+		w := newWorld(t)
+		w.must(w.node, address(110, "fd00:16:11::1/64"))
+		before := w.snapshot()
+		w.must(w.node, rtnl.RouteAdd{Route: rtnl.Route{Dst: prefix("fd00:20::/64"), Gateway: ip("fd00:16:11::fe"), LinkIndex: 110, Protocol: "ra"}})
+		w.thereAndBack(w.plan(w.devices(0)), before)
+	})
+}
+
 // TestKernelPath finds a device by its directory, wherever the node's sysfs is.
 func TestKernelPath(t *testing.T) {
 	t.Parallel()
