@@ -194,7 +194,7 @@ func (s *Server) addressBelow(ctx context.Context, a *attempt, interfaces []sele
 	if err != nil {
 		return err
 	}
-	if err := s.keepBelow(a, link, resultOfIPAM(addresses, gateways, routes)); err != nil {
+	if err := s.keepBelow(a, resultOfIPAM(addresses, gateways, routes)); err != nil {
 		return err
 	}
 	if err := s.probeBelow(ctx, a, client, link, addresses); err != nil {
@@ -207,7 +207,7 @@ func (s *Server) addressBelow(ctx context.Context, a *attempt, interfaces []sele
 }
 
 // keepBelow records what an interface is given.
-func (s *Server) keepBelow(a *attempt, link rtnl.Link, result *types100.Result) error {
+func (s *Server) keepBelow(a *attempt, result *types100.Result) error {
 	name := a.call.IfName
 	told, err := json.Marshal(result)
 	if err != nil {
@@ -221,7 +221,7 @@ func (s *Server) keepBelow(a *attempt, link rtnl.Link, result *types100.Result) 
 	a.att.Report.Checks = slices.DeleteFunc(slices.Clone(a.att.Report.Checks), func(c record.Check) bool { return c.Interface == name }) // it is asked again
 	a.att.Networks = slices.DeleteFunc(a.att.Networks, func(n record.Network) bool { return n.Interface == name })
 	a.att.Networks = append(a.att.Networks, record.Network{
-		Name: a.call.conf.Name, Interface: name, Link: link.Index, From: fromBelow, Default: name == "eth0",
+		Name: a.call.conf.Name, Interface: name, From: fromBelow, Default: name == "eth0",
 		Delegated: []record.Delegate{{Type: pluginIPAM, IfName: name, Config: element, Result: told, Chain: atBelow}},
 	})
 	if err := s.keep(a); err != nil {

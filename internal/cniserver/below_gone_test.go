@@ -66,8 +66,9 @@ func TestBelowGoneRecorded(t *testing.T) {
 	}
 }
 
-// TestBelowGoneUnrecorded has the agent end on a disk that is full still: what has no link
-// any more has no addresses, and keeps nobody else's.
+// TestBelowGoneUnrecorded has the agent end on a disk that is full still: nobody can say
+// any more that an interface gave its addresses back, so they are the pod's until it does
+// so again.
 func TestBelowGoneUnrecorded(t *testing.T) {
 	t.Parallel()
 	kerneltest.NetNS(t, func() {
@@ -81,16 +82,37 @@ func TestBelowGoneUnrecorded(t *testing.T) {
 		if got := w.interfacesRecorded(s); !slices.Equal(got, []string{"net1", "net2", "net3"}) {
 			t.Fatalf("recorded are %q, want what the disk took", got)
 		}
-		w.fails(s.belowRequest(cnicall.Check, pluginIPAM, "net1", macvlanConfig(0)), cnicall.CodeContainer, "net1", "gone")
-		w.below(s, cnicall.Check, pluginIPAM, "net2", macvlanConfig(1))
-		w.must(s.client, rtnl.LinkSet{Index: 22, Up: new(false)}, rtnl.LinkSet{Index: 22, Name: "mine"}) // by the pod
 		w.detachBelow(s, 1)
-		w.addressed(s, "net3 has another name")
-		w.below(s, cnicall.Check, pluginIPAM, "net3", macvlanConfig(2))
-		w.below(s, cnicall.Del, pluginIPAM, "net3", macvlanConfig(2))
+		w.addressed(s, "net3 is left")
+		w.detachBelow(s, 2)
+		w.addressed(s, "net1 is recorded")
+		w.below(s, cnicall.Del, pluginIPAM, "net1", macvlanConfig(0))
 		w.unaddressed(s)
 		w.checkNothingLeft()
 	})
+}
+
+// TestBelowLinkElsewhere has the pod move an interface into a namespace of its own: other
+// interfaces that go, or never came, free nothing that it uses on.
+func TestBelowLinkElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, others := range map[string]func(*world, *box){
+		"DEL of another":            func(w *world, s *box) { w.attachBelow(s, 1); w.detachBelow(s, 1) },
+		"DEL of one that was never": func(w *world, s *box) { w.below(s, cnicall.Del, pluginIPAM, "net3", macvlanConfig(2)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kerneltest.NetNS(t, func() {
+				w := newWorld(t)
+				s, inner := w.sandbox("box1", "train"), w.sandbox("inner", "train")
+				w.attachBelow(s, 0)
+				w.must(s.client, rtnl.LinkSet{Index: 20, NetNS: int(inner.file.Fd())})
+				others(w, s)
+				w.addressed(s, "net1 is in a namespace of the pod's")
+				w.below(s, cnicall.Check, pluginIPAM, "net1", macvlanConfig(0))
+			})
+		})
+	}
 }
 
 // TestBelowNoLink gives addresses to what has no link in the pod, as a device that a

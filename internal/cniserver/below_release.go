@@ -47,12 +47,8 @@ func (s *Server) delIPAM(ctx context.Context, c call) error {
 // assignment, and free again with the last of them: until then the others have theirs.
 // Routes stand on addresses: where they are there still, they go before.
 func (s *Server) leave(ctx context.Context, c call, att record.Attachment, goes func(record.Network) bool) error {
-	gone, err := s.goneOf(att)
-	if err != nil {
-		return err
-	}
 	leaving := slices.DeleteFunc(slices.Clone(att.Networks), func(n record.Network) bool { return !goes(n) })
-	rest := slices.DeleteFunc(slices.Clone(att.Networks), func(n record.Network) bool { return goes(n) || gone(n) })
+	rest := slices.DeleteFunc(slices.Clone(att.Networks), func(n record.Network) bool { return goes(n) || s.isGone(att.ContainerID, n.Interface) })
 	if len(leaving) == 0 && len(rest) > 0 {
 		return nil
 	}
@@ -104,48 +100,6 @@ func (s *Server) keepGone() {
 		}
 		unlock()
 	}
-}
-
-// goneOf says which interfaces of a record have no addresses any more: those that gave
-// them back, though a full disk did not take that, and those whose links are gone from
-// the pod, as where the agent ended on that disk. Of one that had no link to begin with,
-// the kernel knows nothing.
-func (s *Server) goneOf(att record.Attachment) (func(record.Network) bool, error) {
-	var there map[int]bool
-	if slices.ContainsFunc(att.Networks, func(n record.Network) bool { return n.Link != 0 }) {
-		var err error
-		if there, err = s.linksOf(att); err != nil {
-			return nil, err
-		}
-	}
-	return func(n record.Network) bool {
-		return s.isGone(att.ContainerID, n.Interface) || n.Link != 0 && !there[n.Link]
-	}, nil
-}
-
-// linksOf are the indexes of the links in the network namespace of an attachment; none
-// where that is gone.
-func (s *Server) linksOf(att record.Attachment) (map[int]bool, error) {
-	if why, err := s.ended(att); err != nil || why != "" {
-		return nil, err
-	}
-	client, err := s.dial(att.NetNS)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = client.Close() }() // it is only asked
-	links, err := client.Links()
-	if err != nil {
-		return nil, fmt.Errorf("links in %s: %w", att.NetNS, err)
-	}
-	there := map[int]bool{}
-	for _, l := range links {
-		there[l.Index] = true
-	}
-	return there, nil
 }
 
 // isAmong says whether networks have one for an interface.
@@ -263,14 +217,8 @@ func givenTo(networks []record.Network) (list []netip.Addr, err error) {
 // checkIPAM says whether an interface has addresses.
 func (s *Server) checkIPAM(c call) error {
 	att, ok := s.config.Records.Get(c.ContainerID)
-	if ok && att.State == record.Attached {
-		gone, err := s.goneOf(att)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(att.Networks, func(n record.Network) bool { return n.Interface == c.IfName && !gone(n) }) {
-			return nil
-		}
+	if ok && att.State == record.Attached && isAmong(att.Networks, c.IfName) && !s.isGone(c.ContainerID, c.IfName) {
+		return nil
 	}
-	return coded(cnicall.CodeContainer, fmt.Errorf("sandbox %s: interface %s was given no addresses, or is gone", c.ContainerID, c.IfName))
+	return coded(cnicall.CodeContainer, fmt.Errorf("sandbox %s: interface %s was given no addresses, or gave them back", c.ContainerID, c.IfName))
 }

@@ -21,7 +21,7 @@ import (
 // others, and of routes, the kernel knows best: what a running pod has put there
 // itself, is routed in the pod alone.
 func (s *Server) interfacesThere(a *attempt) ([]attach.Interface, error) {
-	names, err := linksIn(a.ns.FD())
+	names, err := s.linksIn(a.ns.FD())
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +96,8 @@ func (s *Server) coordinated(a *attempt, i *attach.Interface) error {
 }
 
 // linksIn are the links of a namespace, in their order.
-func linksIn(fd int) ([]string, error) {
-	client, err := rtnl.Dial(&rtnl.Config{NetNS: fd})
+func (s *Server) linksIn(fd int) ([]string, error) {
+	client, err := s.config.Dial(&rtnl.Config{NetNS: fd})
 	if err != nil {
 		return nil, err
 	}

@@ -89,25 +89,40 @@ func (m *multus) ExecPlugin(ctx context.Context, plugin string, stdin []byte, en
 
 // macvlan does as that of containernetworking does.
 func (m *multus) macvlan(ctx context.Context, stdin []byte, environ []string, env map[string]string) ([]byte, error) {
-	name, remove := env["CNI_IFNAME"], rtnl.LinkDelete{Name: env["CNI_IFNAME"]}
-	given, err := m.ExecPlugin(ctx, pluginIPAM, stdin, environ)
+	if env["CNI_COMMAND"] == cnicall.Add {
+		return m.addMacvlan(ctx, stdin, environ, env["CNI_IFNAME"])
+	}
+	_, err := m.ExecPlugin(ctx, pluginIPAM, stdin, environ)
 	if env["CNI_COMMAND"] == cnicall.Del && env["CNI_NETNS"] != "" && err == nil {
-		if err = errors.Join(m.s.client.Do(remove)...); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
+		err = m.remove(env["CNI_IFNAME"])
 	}
-	if env["CNI_COMMAND"] != cnicall.Add || err != nil {
-		return nil, err
+	return nil, err
+}
+
+func (m *multus) remove(name string) error {
+	err := errors.Join(m.s.client.Do(rtnl.LinkDelete{Name: name})...)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
+	return err
+}
+
+// addMacvlan makes the link, asks for its addresses, and sets it up with them.
+func (m *multus) addMacvlan(ctx context.Context, stdin []byte, environ []string, name string) ([]byte, error) {
 	parent, err := m.w.node.LinkByName(masterOf(string(stdin)))
 	if err != nil {
 		return nil, err
 	}
-	m.w.must(m.w.node, rtnl.LinkAdd{Name: name, Kind: "macvlan", Mode: "bridge", Parent: parent.Index, NetNS: int(m.s.file.Fd()), Index: 20, Up: true})
+	m.w.must(m.w.node, rtnl.LinkAdd{Name: name, Kind: "macvlan", Mode: "bridge", Parent: parent.Index, NetNS: int(m.s.file.Fd()), Index: 20})
+	given, err := m.ExecPlugin(ctx, pluginIPAM, stdin, environ)
+	if err != nil {
+		return nil, errors.Join(err, m.remove(name))
+	}
 	var result types100.Result
 	if err := json.Unmarshal(given, &result); err != nil {
 		return nil, err
 	}
+	m.w.must(m.s.client, rtnl.LinkSet{Index: 20, Up: new(true)})
 	for _, ip := range result.IPs {
 		ip.Interface = new(0)
 		prefix, _ := prefixOf(ip.Address)

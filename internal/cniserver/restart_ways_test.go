@@ -1,7 +1,9 @@
 package cniserver
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"strings"
 	"testing"
@@ -33,8 +35,11 @@ func TestRestartBetweenWays(t *testing.T) {
 		}
 		w.must(w.node, rtnl.RouteAdd{Route: route})
 		before := w.weights(route.Dst)
-		for _, b := range boxes {
+		for n, b := range boxes {
 			w.ok(b, cnicall.Add)
+			if _, err := w.node.LinkByName(rail(n)); !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("netdev %s is on the node: %v", rail(n), err)
+			}
 			w.stop()
 			fresh, err := attach.New(attach.Config{})
 			if err != nil {

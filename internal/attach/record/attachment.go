@@ -63,7 +63,6 @@ type Key struct {
 type Network struct {
 	Name      string     `json:"name,omitempty"`      // of the CNI network
 	Interface string     `json:"interface,omitempty"` // in the pod
-	Link      int        `json:"link,omitempty"`      // index of an interface of others that was there when it was given addresses
 	NAD       string     `json:"nad,omitempty"`       // namespace/name, "" for the cluster's own
 	From      string     `json:"from,omitempty"`      // where its configuration stood
 	Default   bool       `json:"default,omitempty"`
