@@ -73,6 +73,9 @@ func (w *work) makeFormer(i *PlannedInterface) error {
 		return isOurs && i.isDevice(l)
 	})
 	if n < 0 {
+		if slices.ContainsFunc(links, i.isDevice) {
+			w.a.forget(*i.Before)
+		}
 		return nil
 	}
 	l := links[n]
@@ -161,11 +164,12 @@ func (a *Attacher) restore(was Former, l rtnl.Link) error {
 }
 
 // configure gives a link the addresses and routes that it had, but for those that
-// are there.
+// are there. Routes may have an address for source, which it must not be asked for
+// first whether others have it: where nothing is connected, that takes for ever.
 func (a *Attacher) configure(was Former, index int) error {
 	var requests []rtnl.Request
 	for _, address := range was.Addresses {
-		address.LinkIndex = index
+		address.LinkIndex, address.NoDAD = index, address.Prefix.Addr().Is6()
 		requests = append(requests, rtnl.AddressAdd{Address: address})
 	}
 	for _, route := range was.Routes {

@@ -5,8 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"railhead/internal/attach/routing"
 	"railhead/internal/kernel/kerneltest"
@@ -154,6 +156,45 @@ func TestRoutersRoute(t *testing.T) {
 		w.must(w.node, rtnl.RouteAdd{Route: rtnl.Route{Dst: prefix("fd00:20::/64"), Gateway: ip("fd00:16:11::fe"), LinkIndex: 110, Protocol: "ra"}})
 		w.thereAndBack(w.plan(w.devices(0)), before)
 	})
+}
+
+// TestSourceOnDevice gives a device back whose address routes have for source, also
+// while nothing is connected to it, where nobody could be asked for that address.
+func TestSourceOnDevice(t *testing.T) {
+	t.Parallel()
+	for name, isCut := range map[string]bool{"connected": false, "cut": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kerneltest.NetNS(t, func() {
+				w := newWorld(t)
+				source := rtnl.Route{Dst: prefix("fd00:20:1::/64"), LinkIndex: 110, Gateway: ip("fd00:16:11::fe"), Src: ip("fd00:16:11::1"), Priority: 77}
+				w.must(w.node, rtnl.AddressAdd{Address: rtnl.Address{LinkIndex: 110, Prefix: prefix("fd00:16:11::1/64")}})
+				for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) { // others are asked for the address first
+					err := errors.Join(w.node.Do(rtnl.RouteAdd{Route: source})...)
+					if err == nil {
+						break
+					}
+					if time.Since(begun) > time.Minute {
+						t.Fatal(err)
+					}
+				}
+				plan := w.plan(w.devices(0))
+				w.apply(plan)
+				w.gone(w.node, parentName(0))
+				if isCut {
+					w.must(w.node, rtnl.LinkSet{Index: 160, Up: new(false)})
+				}
+				w.undo(plan)
+				routes, err := w.node.Routes()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.ContainsFunc(routes, func(r rtnl.Route) bool { return r.Dst == source.Dst && r.Src == source.Src && r.LinkIndex == 110 }) {
+					t.Errorf("the node has no route to %v from %v", source.Dst, source.Src)
+				}
+			})
+		})
+	}
 }
 
 // TestKernelPath finds a device by its directory, wherever the node's sysfs is.

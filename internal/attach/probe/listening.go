@@ -1,9 +1,11 @@
 package probe
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +37,11 @@ type listening struct {
 type place struct {
 	parent   string
 	protocol uint16 // ETH_P_ARP or ETH_P_IPV6
+}
+
+// compare has a parent's places be in one order each time.
+func (p place) compare(o place) int {
+	return cmp.Or(cmp.Compare(p.parent, o.parent), cmp.Compare(p.protocol, o.protocol))
 }
 
 // ear is one socket.
@@ -98,8 +105,8 @@ func (l *listening) adjust() {
 		}
 	}
 	failed := map[string]error{}
-	for p, want := range places {
-		if err := l.listen(p, want); err != nil {
+	for _, p := range slices.SortedFunc(maps.Keys(places), place.compare) {
+		if err := l.listen(p, places[p]); err != nil {
 			failed[p.parent] = fmt.Errorf("listen on %s for claims to addresses of pods: %w", p.parent, err)
 		}
 	}
