@@ -44,9 +44,15 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
+// fakeAPI is an API server that has copies of objects: it writes their versions into
+// them, and tests that run at the same time have some together.
 func fakeAPI(t *testing.T, hooks interceptor.Funcs, objects ...client.Object) client.Client {
 	t.Helper()
-	return fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).
+	var own []client.Object
+	for _, o := range objects {
+		own = append(own, o.DeepCopyObject().(client.Object))
+	}
+	return fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(own...).
 		WithStatusSubresource(&v1alpha1.AddressLease{}, &v2beta1.SpiderIPPool{}).WithInterceptorFuncs(hooks).Build()
 }
 
