@@ -86,7 +86,7 @@ func (s *Server) conflict(c probe.Conflict) {
 
 // deaf tells of a parent on which others' claims are not heard.
 func (s *Server) deaf(err error) {
-	s.log.Error("others that claim addresses of pods are not noticed for now", "err", err)
+	s.log.Error("others that claim addresses of pods are not noticed until that can be listened on", "error", err)
 }
 
 // macOf reads a MAC address; nil where there is none.
