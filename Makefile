@@ -4,7 +4,7 @@ GO       ?= go
 export GOLANGCI_LINT_CACHE ?= $(CURDIR)/bin/lint-cache
 GOLANGCI := $(GO) tool -modfile=tools/go.mod golangci-lint
 FUZZTIME ?= 20000x
-RACE     ?= ./api/... ./cmd/... ./hack/... ./internal/... ./test/api ./test/attachbench ./test/cluster ./test/vm/...
+RACE     ?= ./api/... ./cmd/... ./hack/... ./internal/... ./hack/test/api ./hack/test/attachbench ./hack/test/cluster ./hack/test/vm/...
 
 .DEFAULT_GOAL := help
 .PHONY: help build test race lint fmt generate check fuzz bench bench-ipam bench-attach model-nightly test-api vm cluster cluster-down cluster-test demo demo-down
@@ -44,19 +44,19 @@ bench: ## what has a budget, beside its floor or peer: four minutes
 	$(GO) run ./hack/bench
 
 bench-ipam: ## addresses on a real API server, beside one map in one object: five minutes; fails where a budget is missed
-	RAILHEAD_API=1 RAILHEAD_BENCH=1 $(GO) test -v -count=1 -timeout 30m -run '^TestBudgets$$' ./test/ipambench
+	RAILHEAD_API=1 RAILHEAD_BENCH=1 $(GO) test -v -count=1 -timeout 30m -run '^TestBudgets$$' ./hack/test/ipambench
 
 bench-attach: ## pods with 8 rails, beside bare netlink calls, plugins of the CNI project and Multus, as root: five minutes once Multus is built; RUN=bare, plugins, pods or multus for a part
-	RAILHEAD_BENCH=1 RAILHEAD_BENCH_RUN='$(RUN)' $(GO) test -v -count=1 -timeout 30m -run '^TestBudgets$$' ./test/attachbench
+	RAILHEAD_BENCH=1 RAILHEAD_BENCH_RUN='$(RUN)' $(GO) test -v -count=1 -timeout 30m -run '^TestBudgets$$' ./hack/test/attachbench
 
 model-nightly: ## the simulation of agents and controllers that give addresses, for an hour
 	RAILHEAD_MODEL_TIME=1h $(GO) test -timeout 90m -run TestModel ./internal/ipam/modeltest
 
 test-api: ## objects, admission and the controller on a real API server: eight minutes; RUN=regexp for some, SHORT=-short for fewer kills
-	RAILHEAD_API=1 $(GO) test -v -count=1 -timeout 40m -parallel 4 $(SHORT) -run '$(RUN)' ./test/api
+	RAILHEAD_API=1 $(GO) test -v -count=1 -timeout 40m -parallel 4 $(SHORT) -run '$(RUN)' ./hack/test/api
 
 vm: ## real RDMA and SR-IOV in virtual machines; RUN=regexp for some cases
-	RAILHEAD_VM=1 RAILHEAD_VM_RUN='$(RUN)' $(GO) test -v -count=1 -timeout 30m ./test/vm
+	RAILHEAD_VM=1 RAILHEAD_VM_RUN='$(RUN)' $(GO) test -v -count=1 -timeout 30m ./hack/test/vm
 
 cluster: ## a real Kubernetes cluster on this machine; the first time builds Kubernetes
 	$(GO) run ./hack/cluster up
@@ -65,7 +65,7 @@ cluster-down: ## end it
 	$(GO) run ./hack/cluster down
 
 cluster-test: ## tests on real clusters; RUN=regexp for some, SHORT=-short for those that are quick
-	RAILHEAD_CLUSTER=1 $(GO) test -v -count=1 -p 1 -timeout 60m $(SHORT) -run '$(RUN)' ./test/cluster ./hack/demo
+	RAILHEAD_CLUSTER=1 $(GO) test -v -count=1 -p 1 -timeout 60m $(SHORT) -run '$(RUN)' ./hack/test/cluster ./hack/demo
 
 demo: ## a cluster with agents, pods that use their rails, and Prometheus
 	$(GO) run ./hack/demo up

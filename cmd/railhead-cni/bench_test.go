@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"railhead/internal/cnicall"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 const answered = `{"cniVersion":"1.1.0","interfaces":[{"name":"net1","sandbox":"/run/netns/none"}],"ips":[{"address":"10.1.0.5/16","interface":0}],"dns":{}}`

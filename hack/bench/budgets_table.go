@@ -59,7 +59,7 @@ var budgets = []budget{
 	{"files of counters", "internal/kernel/sysfs.Counters/library", peers, "os.ReadFile", 0.5},
 	{"pod webhook, p99 of 5,000 pods, no API read", "internal/webhook.Pods", cpu, "", 5 * millisecond},
 	{"railhead-cni, a call", "cmd/railhead-cni.Call", beside, "a program that says hello", 3 * millisecond},
-	{"attach 8 rails and detach, as root", "test/attachbench.Attach/addresses, policy routes, gateways asked", floors, "bare netlink calls", 2},
+	{"attach 8 rails and detach, as root", "hack/test/attachbench.Attach/addresses, policy routes, gateways asked", floors, "bare netlink calls", 2},
 	{"agent, CPU", "internal/agent.Agent/minute", core, "", 1},
 	{"agent, memory, without addresses", "internal/agent.Agent/minute", resident, "", 40 * mebibyte},
 	{"agent, memory, 8 addresses a pod", "internal/agent.Agent/minute", residentAll, "", 40 * mebibyte},

@@ -14,7 +14,7 @@ import (
 
 // acceptance has the printed example of an AI cluster: eight rails as networks,
 // and a DaemonSet that asks for all of them.
-const acceptance = "test/api/testdata/acceptance/ai-cluster-macvlan/"
+const acceptance = "hack/test/api/testdata/acceptance/ai-cluster-macvlan/"
 
 // What the DaemonSet asks of nodes: their names, and an image.
 const (

@@ -15,7 +15,7 @@ import (
 	"railhead/internal/counters"
 	"railhead/internal/exporter"
 	"railhead/internal/simulation"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // BenchmarkAgent is an agent on a simulated node of 8 PF, 128 VF and 100 pods: a

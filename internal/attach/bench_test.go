@@ -9,7 +9,7 @@ import (
 	"railhead/internal/attach/routing"
 	"railhead/internal/kernel/netns"
 	"railhead/internal/kernel/rtnl"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // bare is what nobody can do without to attach the rails of a Plan: a socket

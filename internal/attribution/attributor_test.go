@@ -12,7 +12,7 @@ import (
 
 	"railhead/internal/inventory"
 	"railhead/internal/kernel/netns"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // otherUID is the UID of another pod than someUID.

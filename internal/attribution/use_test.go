@@ -11,7 +11,7 @@ import (
 
 	"railhead/internal/kernel/fakekernel"
 	"railhead/internal/kernel/rdmanl"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // hca is the index of the RDMA device in the tests.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"railhead/internal/inventory"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // steady is an asker that says the same names each time, without a kernel.

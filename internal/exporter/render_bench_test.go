@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"railhead/internal/counters"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // The node of the budget: about 10,000 series.

@@ -21,7 +21,7 @@ import (
 	"railhead/internal/kernel/kerneltest"
 	"railhead/internal/kernel/netns"
 	"railhead/internal/kernel/node"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // The node of the budget: 8 cards with 16 VFs each, 100 of which are in pods.

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // BenchmarkRead reads and joins a node of 8 PFs and 128 VFs, whose files are in

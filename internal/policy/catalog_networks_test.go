@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"railhead/api/spiderpool/v2beta1"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // rail is a network with an inject annotation on a block.

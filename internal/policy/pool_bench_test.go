@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"railhead/api/spiderpool/v2beta1"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // manyPools is a Catalog with n pools of 16 subnets, each of 8 addresses.

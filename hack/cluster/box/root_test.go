@@ -92,7 +92,7 @@ func TestCgroupView(t *testing.T) {
 // of a cgroup namespace is its own master in part only.
 func TestCgroupViewDelegated(t *testing.T) {
 	if os.Getenv("RAILHEAD_IN_VM") == "" {
-		t.Skip("earned skip: changes how the host has its cgroups mounted: run it in test/vm")
+		t.Skip("earned skip: changes how the host has its cgroups mounted: run it in hack/test/vm")
 	}
 	requireRoot(t)
 	if err := unix.Mount("", "/sys/fs/cgroup", "", unix.MS_REMOUNT, "nsdelegate"); err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"railhead/internal/ipam/holder"
 	"railhead/internal/ipam/journal"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // rails are the pools of a node with eight rails.

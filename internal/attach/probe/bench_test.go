@@ -10,7 +10,7 @@ import (
 
 	"railhead/internal/kernel/kerneltest"
 	"railhead/internal/kernel/rtnl"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // BenchmarkGateways asks for the gateways of eight rails at once, against one

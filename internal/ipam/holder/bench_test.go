@@ -17,7 +17,7 @@ import (
 	"railhead/api/railhead/v1alpha1"
 	"railhead/internal/ipam/holder"
 	"railhead/internal/ipam/journal"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 const rails = 8

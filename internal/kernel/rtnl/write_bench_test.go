@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"railhead/internal/kernel/kerneltest"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // rails are what a pod gets: so many macvlans, each with an address, two routes in

@@ -15,7 +15,7 @@ import (
 
 	"railhead/internal/kernel/kerneltest"
 	"railhead/internal/kernel/sysfs"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // TestReadAttrEAGAIN: an attribute that has nothing to say now is not waited

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"railhead/test/vm/plan"
+	"railhead/hack/test/vm/plan"
 )
 
 func main() {

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"railhead/hack/program"
-	"railhead/test/vm/plan"
+	"railhead/hack/test/vm/plan"
 )
 
 // Limits of one boot. The tests' own limit is shorter, so that a hanging test prints its goroutines before the machine
@@ -72,7 +72,7 @@ func (l *Lab) Boot(ctx context.Context, m Machine, selections []Selection, dir s
 	}
 	kernel := l.kernels[m.Kernel]
 	init, initramfs := filepath.Join(dir, "init"), filepath.Join(dir, "initramfs")
-	if err := buildProgram(ctx, "railhead/test/vm/guestinit", init); err != nil {
+	if err := buildProgram(ctx, "railhead/hack/test/vm/guestinit", init); err != nil {
 		return nil, err
 	}
 	if err := writeInitramfs(initramfs, init, kernel.boot); err != nil {

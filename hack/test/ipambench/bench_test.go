@@ -11,7 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"railhead/test/api"
+	"railhead/hack/test/api"
 )
 
 func TestMain(m *testing.M) {

@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // sink keeps the compiler from leaving out what is measured.

@@ -11,5 +11,5 @@
 // the figures: with those of 100 nodes it would hardly end.
 //
 // It prints figures, and judges them by the budgets of the design. It is no test
-// of what is right: test/api is.
+// of what is right: hack/test/api is.
 package ipambench

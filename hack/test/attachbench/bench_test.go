@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"railhead/internal/kernel/kerneltest"
-	"railhead/test/versus"
+	"railhead/internal/versus"
 )
 
 // BenchmarkAttach gives one pod its rails and takes them away, against the

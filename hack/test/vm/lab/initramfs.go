@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"railhead/test/vm/plan"
+	"railhead/hack/test/vm/plan"
 )
 
 // writeInitramfs writes an archive with pid 1 as /init and the boot modules. It is not compressed: unpacking takes

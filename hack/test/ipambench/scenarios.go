@@ -16,7 +16,7 @@ import (
 	"railhead/api/spiderpool/v2beta1"
 	"railhead/internal/ipam"
 	"railhead/internal/ipam/holder"
-	"railhead/test/api"
+	"railhead/hack/test/api"
 )
 
 // patience is how long anything may take before the run is given up.

@@ -44,7 +44,7 @@ import (
 const Patience = 2 * time.Minute
 
 // root is the checkout, from the directory of the tests.
-const root = "../.."
+const root = "../../.."
 
 // Server is a running API server with an administrator's client.
 type Server struct {

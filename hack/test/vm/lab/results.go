@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	"railhead/test/vm/plan"
+	"railhead/hack/test/vm/plan"
 )
 
 // Status is how a guest test ended.

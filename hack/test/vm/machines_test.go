@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"railhead/test/vm/lab"
-	"railhead/test/vm/plan"
+	"railhead/hack/test/vm/lab"
+	"railhead/hack/test/vm/plan"
 )
 
 // The kernels that machines run.
@@ -17,7 +17,7 @@ var (
 )
 
 // casesPackage has the tests that are written for the lab. The beginning of their names is the machine they are for.
-const casesPackage = "railhead/test/vm/cases"
+const casesPackage = "railhead/hack/test/vm/cases"
 
 // kernelSuites run the tests of the packages that speak to the kernel, here as root and on a kernel with RDMA; without
 // those that want what the lab has not: an ordinary user, or the kernel's headers.

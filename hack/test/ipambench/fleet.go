@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"railhead/internal/ipam/holder"
-	"railhead/test/api"
+	"railhead/hack/test/api"
 )
 
 // podsAtOnce is how many pods a node starts at once.

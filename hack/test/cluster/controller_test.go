@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	root       = "../.."
+	root       = "../../.."
 	acceptance = root + "/test/api/testdata/acceptance"
 )
 

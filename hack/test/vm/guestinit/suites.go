@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"railhead/test/vm/plan"
+	"railhead/hack/test/vm/plan"
 )
 
 // carryOut does what the plan says, in its order, and notes in result what happened.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"railhead/test/vm/lab"
+	"railhead/hack/test/vm/lab"
 )
 
 // options are TestVM's settings, from the environment.

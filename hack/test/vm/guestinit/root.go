@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"railhead/test/vm/plan"
+	"railhead/hack/test/vm/plan"
 )
 
 // The disks, in the order of QEMU's command line.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"railhead/test/vm/plan"
+	"railhead/hack/test/vm/plan"
 )
 
 // Require skips the test unless it runs inside the lab, and returns the name of the machine. Every test of the lab

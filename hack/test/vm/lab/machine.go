@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"railhead/test/vm/plan"
+	"railhead/hack/test/vm/plan"
 )
 
 // Machine describes one virtual machine and what runs in it.
