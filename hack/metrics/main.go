@@ -2,6 +2,8 @@
 // the exporter itself goes by.
 package main
 
+//go:generate go run . ../../docs/metrics.md
+
 import (
 	"bytes"
 	"fmt"

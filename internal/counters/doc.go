@@ -10,5 +10,3 @@
 //
 // What a driver does not have has no sample: absent is not zero.
 package counters
-
-//go:generate go run railhead/hack/metrics ../../docs/metrics.md

@@ -69,9 +69,9 @@ func (c *Cluster) Step(ctx context.Context, now time.Time) error {
 	return group.Wait()
 }
 
-// Record lets time pass from the start of a history and writes down what a
+// record lets time pass from the start of a history and writes down what a
 // Prometheus would have scraped.
-func (c *Cluster) Record(ctx context.Context, h *History, steps int) error {
+func (c *Cluster) record(ctx context.Context, h *History, steps int) error {
 	for step := range steps {
 		now := h.Start.Add(time.Duration(step) * h.Step)
 		if err := c.Step(ctx, now); err != nil {
@@ -116,5 +116,5 @@ func Simulate(ctx context.Context, members []Member, h *History, steps int) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	return c.Record(ctx, h, steps)
+	return c.record(ctx, h, steps)
 }

@@ -99,25 +99,6 @@ func (h *History) sorted() []*line {
 	return all
 }
 
-// OpenMetrics writes the history as promtool takes it to make blocks. A series
-// that ends leaves no mark there: Prometheus shows it five minutes longer.
-func (h *History) OpenMetrics(w io.Writer) error {
-	for _, l := range h.sorted() {
-		series := seriesOf(l.labels)
-		for i, v := range l.values {
-			if isAbsent(v) {
-				continue
-			}
-			at := h.Start.Add(time.Duration(i) * h.Step)
-			if _, err := fmt.Fprintf(w, "%s %s %d\n", series, number(v), at.Unix()); err != nil {
-				return err
-			}
-		}
-	}
-	_, err := io.WriteString(w, "# EOF\n")
-	return err
-}
-
 // Input returns the series in the notation of promtool's unit tests: the series
 // and its values, with a mark where it ended.
 func (h *History) Input() []InputSeries {

@@ -38,25 +38,6 @@ func TestInput(t *testing.T) {
 	}
 }
 
-func TestOpenMetrics(t *testing.T) {
-	t.Parallel()
-	var b strings.Builder
-	if err := comesAndGoes(t).OpenMetrics(&b); err != nil {
-		t.Fatal(err)
-	}
-	want := `x_total{d="q\"",instance="a"} 1 1000
-x_total{d="q\"",instance="a"} 2.5 1015
-x_total{d="q\"",instance="a"} 4 1045
-y{instance="a"} 1e+20 1015
-y{instance="a"} 7 1030
-y{instance="a"} 7 1045
-# EOF
-`
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestEnds wants the mark of the end also where a series never comes back.
 func TestEnds(t *testing.T) {
 	t.Parallel()

@@ -125,13 +125,6 @@ func (p *Prometheus) Query(ctx context.Context, query string, at time.Time) ([]S
 	return p.query(ctx, "/api/v1/query", url.Values{"query": {query}, "time": {timestamp(at)}})
 }
 
-// QueryRange asks for the values over a time.
-func (p *Prometheus) QueryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) ([]Series, error) {
-	return p.query(ctx, "/api/v1/query_range", url.Values{
-		"query": {query}, "start": {timestamp(from)}, "end": {timestamp(to)}, "step": {strconv.FormatFloat(step.Seconds(), 'f', -1, 64)},
-	})
-}
-
 func timestamp(t time.Time) string {
 	return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64)
 }

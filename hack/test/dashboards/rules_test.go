@@ -16,9 +16,9 @@ import (
 
 // Where things are, from here.
 const (
-	dashboardsDir = "../../charts/railhead/files/dashboards"
-	rulesDir      = "../../charts/railhead/files/rules"
-	runbooks      = "../../docs/alerts.md"
+	dashboardsDir = "../../../charts/railhead/files/dashboards"
+	rulesDir      = "../../../charts/railhead/files/rules"
+	runbooks      = "../../../docs/alerts.md"
 )
 
 // ruleFile is a file of Prometheus' rules.

@@ -24,7 +24,7 @@ func (w *world) fires() map[string][]string {
 	return map[string][]string{"critical": w.critical, "warning": w.warning, "info": w.info}
 }
 
-func scenario(name string) string { return "../../scenarios/" + name + ".yaml" }
+func scenario(name string) string { return "../../../scenarios/" + name + ".yaml" }
 
 // worlds are the clusters in which the alerts are tried. A node that is well is
 // beside each that is not, as in a real cluster.

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"railhead/internal/ipam/holder"
 	"railhead/hack/test/api"
+	"railhead/internal/ipam/holder"
 )
 
 // podsAtOnce is how many pods a node starts at once.

@@ -14,9 +14,9 @@ import (
 
 	"railhead/api/railhead/v1alpha1"
 	"railhead/api/spiderpool/v2beta1"
+	"railhead/hack/test/api"
 	"railhead/internal/ipam"
 	"railhead/internal/ipam/holder"
-	"railhead/hack/test/api"
 )
 
 // patience is how long anything may take before the run is given up.

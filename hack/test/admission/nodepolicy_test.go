@@ -1,6 +1,7 @@
-package api
+package admission
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ func TestNodePolicy(t *testing.T) {
 		{"vDPA without switchdev", nic + ", vdpaType: virtio}", "spec.vdpaType: Invalid value: vDPA needs eSwitchMode switchdev"},
 		{"bridge of others' VFs", nic + ", eSwitchMode: switchdev, externallyManaged: true, bridge: {ovs: {}}}", "spec.bridge: Invalid value: a bridge needs"},
 	}
-	admit := admission(t, "SriovNetworkNodePolicy")
+	admit := admission(t, "sriovnetwork.openshift.io_sriovnetworknodepolicies.yaml")
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -55,41 +56,45 @@ func TestNodePolicy(t *testing.T) {
 	}
 }
 
-// admission returns what the API server does to a new object of a kind: defaults,
-// schema, CEL rules.
-func admission(t *testing.T, kind string) func(t *testing.T, spec string) field.ErrorList {
+// crds is where the definitions are that the chart installs.
+const crds = "../../../charts/railhead/crds/"
+
+// admission returns a function that does to a new object, given as the YAML of its
+// spec, what the API server does by a definition: defaults, schema, CEL rules.
+func admission(t *testing.T, definition string) func(t *testing.T, spec string) field.ErrorList {
 	t.Helper()
-	for _, crd := range definitions(t) {
-		if crd.Spec.Names.Kind != kind {
-			continue
-		}
-		var props apiextensions.JSONSchemaProps
-		if err := crdv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil); err != nil {
+	data, err := os.ReadFile(crds + definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd crdv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(data, &crd); err != nil {
+		t.Fatalf("%s: %v", definition, err)
+	}
+	var props apiextensions.JSONSchemaProps
+	if err := crdv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil); err != nil {
+		t.Fatal(err)
+	}
+	structural, err := schema.NewStructural(&props)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validator, _, err := validation.NewSchemaValidator(&props)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := cel.NewValidator(structural, true, celconfig.PerCallLimit)
+	return func(t *testing.T, spec string) field.ErrorList {
+		t.Helper()
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte("spec: "+spec), &object); err != nil {
 			t.Fatal(err)
 		}
-		structural, err := schema.NewStructural(&props)
-		if err != nil {
-			t.Fatal(err)
-		}
-		validator, _, err := validation.NewSchemaValidator(&props)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rules := cel.NewValidator(structural, true, celconfig.PerCallLimit)
-		return func(t *testing.T, spec string) field.ErrorList {
-			t.Helper()
-			var object map[string]any
-			if err := yaml.Unmarshal([]byte("spec: "+spec), &object); err != nil {
-				t.Fatal(err)
-			}
-			defaulting.Default(object, structural)
-			if errs := validation.ValidateCustomResource(nil, object, validator); len(errs) > 0 {
-				return errs
-			}
-			errs, _ := rules.Validate(t.Context(), nil, structural, object, nil, celconfig.RuntimeCELCostBudget)
+		defaulting.Default(object, structural)
+		if errs := validation.ValidateCustomResource(nil, object, validator); len(errs) > 0 {
 			return errs
 		}
+		errs, _ := rules.Validate(t.Context(), nil, structural, object, nil, celconfig.RuntimeCELCostBudget)
+		return errs
 	}
-	t.Fatalf("no definition of %s", kind)
-	return nil
 }
