@@ -25,8 +25,6 @@ func options(flags *pflag.FlagSet, o *driver.Options) {
 	flags.IntVar(&o.Rails, "rails", 8, "rails of each node")
 	flags.BoolVar(&o.IPv4, "ipv4", true, "IPv4")
 	flags.BoolVar(&o.IPv6, "ipv6", false, "IPv6; with IPv4, dual stack")
-	flags.BoolVar(&o.ControlPlaneOnly, "control-plane-only", false, "no nodes of its own; see --stand-ins")
-	flags.IntVar(&o.StandIns, "stand-ins", 0, "nodes that run pods as bare network namespaces, to see how things scale")
 }
 
 func upCommand(at func() driver.Dir) *cobra.Command {
@@ -38,7 +36,6 @@ func upCommand(at func() driver.Dir) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	options(cmd.Flags(), &driver.Options{})
-	cmd.MarkFlagsMutuallyExclusive("control-plane-only", "nodes")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		args := append([]string{"driver", "--dir", string(at())}, changed(cmd.Flags())...)
 		if err := startDriver(cmd.Context(), args, cmd.OutOrStdout()); err != nil {

@@ -98,11 +98,11 @@ func TestAudience(t *testing.T) {
 // TestOptions wants the driver to get the options that up was given.
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	want := driver.Options{Options: plan.Options{Nodes: 3, Rails: 4, IPv6: true}, ControlPlaneOnly: true, StandIns: 5}
+	want := driver.Options{Options: plan.Options{Nodes: 3, Rails: 4, IPv6: true}}
 	var first driver.Options
 	up := &cobra.Command{}
 	options(up.Flags(), &first)
-	if err := up.ParseFlags(strings.Fields("--nodes 3 --rails 4 --ipv4=false --ipv6 --control-plane-only --stand-ins 5")); err != nil {
+	if err := up.ParseFlags(strings.Fields("--nodes 3 --rails 4 --ipv4=false --ipv6")); err != nil {
 		t.Fatal(err)
 	}
 	var got driver.Options

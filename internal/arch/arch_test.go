@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 	"api/spiderpool/v2beta1": {},
 	"api/sriovnetwork/v1":    {},
 	// for tests of all levels
+	"internal/devicemanagertest": {},
 	"internal/kernel/kerneltest": {"internal/kernel/"},
 	// 2 models
 	"internal/inventory":    {"internal/kernel/"},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"railhead/hack/cluster/binaries"
+	"railhead/hack/cluster/box"
 	"railhead/hack/cluster/fabric"
 	"railhead/hack/cluster/image"
 	"railhead/hack/cluster/pki"
@@ -23,10 +24,8 @@ import (
 // Options are what a cluster is to be.
 type Options struct {
 	plan.Options
-	Dir              Dir       // where its state is; see DefaultDir
-	ControlPlaneOnly bool      // no nodes of its own
-	StandIns         int       // nodes that run pods as bare network namespaces
-	Progress         io.Writer // gets a line a step; nil is silence
+	Dir      Dir       // where its state is; see DefaultDir
+	Progress io.Writer // gets a line a step; nil is silence
 }
 
 // Cluster is a running cluster. Its methods may be called at the same time.
@@ -49,18 +48,16 @@ type Cluster struct {
 	forwarders []*forwarder
 }
 
+// Init is for the first statement of main, or of TestMain: it takes over when
+// this program was started as the first process of a machine. Else it returns.
+func Init() { box.Init() }
+
 // Up starts a cluster and returns when its nodes are ready. If it fails, or
 // the context ends, nothing is left.
 func Up(ctx context.Context, o Options) (_ *Cluster, err error) {
-	if o.ControlPlaneOnly {
-		o.Nodes = 0
-	}
 	p, err := plan.New(o.Options)
 	if err != nil {
 		return nil, err
-	}
-	if o.StandIns < 0 || o.StandIns > maxStandIns {
-		return nil, fmt.Errorf("stand-ins %d: want 0 to %d", o.StandIns, maxStandIns)
 	}
 	if os.Geteuid() != 0 {
 		return nil, errors.New("a cluster needs root")
@@ -75,20 +72,15 @@ func Up(ctx context.Context, o Options) (_ *Cluster, err error) {
 		machines: map[string]*machine{},
 	}
 	c.fabric = fabric.New(p, c.NetNS)
-	if err := c.up(ctx, o); err != nil {
+	if err := c.up(ctx); err != nil {
 		return nil, errors.Join(because(ctx, err), c.Close())
 	}
 	return c, nil
 }
 
-func (c *Cluster) up(ctx context.Context, o Options) error {
+func (c *Cluster) up(ctx context.Context) error {
 	if err := c.prepare(ctx); err != nil {
 		return err
-	}
-	if o.StandIns > 0 {
-		if err := c.addStandIns(); err != nil {
-			return err
-		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errSlow)
 	defer cancel()
@@ -97,7 +89,7 @@ func (c *Cluster) up(ctx context.Context, o Options) error {
 	}
 	ctx, stop := c.whileFabric(ctx)
 	defer stop()
-	return because(ctx, c.start(ctx, o.StandIns))
+	return because(ctx, c.start(ctx))
 }
 
 // startLimit is how long a cluster may take to start once everything is built.
@@ -107,7 +99,7 @@ const startLimit = 15 * time.Minute
 var errSlow = fmt.Errorf("the cluster is not ready after %v", startLimit)
 
 // start starts everything but the fabric.
-func (c *Cluster) start(ctx context.Context, standIns int) error {
+func (c *Cluster) start(ctx context.Context) error {
 	// Nodes do not wait for the control plane: their components do.
 	all, each := errgroup.WithContext(ctx)
 	all.Go(func() error { return c.startControlPlane(each) })
@@ -117,12 +109,7 @@ func (c *Cluster) start(ctx context.Context, standIns int) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	if standIns > 0 {
-		if err := c.startStandIns(ctx, standIns); err != nil {
-			return err
-		}
-	}
-	want := len(c.plan.Nodes) + standIns
+	want := len(c.plan.Nodes)
 	if err := c.awaitNodes(ctx, want); err != nil {
 		return err
 	}
@@ -169,9 +156,6 @@ func (c *Cluster) RESTConfig() *rest.Config {
 }
 
 func (c *Cluster) nodeNames() string {
-	if len(c.plan.Nodes) == 0 {
-		return "none (the cluster has none)"
-	}
 	var names []string
 	for _, n := range c.plan.Nodes {
 		names = append(names, n.Name)

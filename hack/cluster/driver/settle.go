@@ -31,9 +31,6 @@ func (c *Cluster) settle(ctx context.Context) error {
 			return fmt.Errorf("pod networks of %s: %w", n.Name, err)
 		}
 	}
-	if len(c.plan.Nodes) == 0 {
-		return nil
-	}
 	if err := awaitNamespace(ctx, client, metav1.NamespaceSystem); err != nil {
 		return err
 	}

@@ -405,7 +405,7 @@ func pods(n plan.Node) []netip.Addr {
 
 func TestSysctlsOfOneFamilyLeaveTheOtherAlone(t *testing.T) {
 	t.Parallel()
-	for _, o := range []plan.Options{{IPv4: true}, {IPv6: true}} {
+	for _, o := range []plan.Options{{Nodes: 1, IPv4: true}, {Nodes: 1, IPv6: true}} {
 		c, err := plan.New(o)
 		if err != nil {
 			t.Fatal(err)

@@ -117,7 +117,7 @@ func TestStatesOfWhatIsNotConnected(t *testing.T) {
 }
 
 // TestStatesMeanwhile asks for states while other links come and go, as those of
-// stand-ins do.
+// tests do.
 func TestStatesMeanwhile(t *testing.T) {
 	t.Parallel()
 	kerneltest.NetNS(t, func() {

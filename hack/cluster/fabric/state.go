@@ -40,7 +40,7 @@ func (f *Fabric) States() ([]State, error) {
 }
 
 // listAttempts is how often the links of a machine are listed because others, as
-// those of stand-ins, came or went meanwhile.
+// those of tests, came or went meanwhile.
 const listAttempts = 100
 
 // ports tells of all links that are in a bridge, by name.

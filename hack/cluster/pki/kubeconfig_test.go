@@ -11,7 +11,7 @@ import (
 
 func TestKubeconfig(t *testing.T) {
 	t.Parallel()
-	_, p := made(t, plan.Options{IPv6: true})
+	_, p := made(t, plan.Options{Nodes: 1, IPv6: true})
 	text, err := p.Kubeconfig("https://[fd00:99::1]:443", p.Scheduler)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestKubeconfig(t *testing.T) {
 
 func TestKubeconfigRefuses(t *testing.T) {
 	t.Parallel()
-	_, p := made(t, plan.Options{IPv4: true})
+	_, p := made(t, plan.Options{Nodes: 1, IPv4: true})
 	for _, server := range []string{"", "10.99.0.1:443", "http://10.99.0.1:443", "https://", "https://fd00:99::1:443:443 "} {
 		if text, err := p.Kubeconfig(server, p.Admin); err == nil {
 			t.Errorf("server %q: %q, want an error", server, text)

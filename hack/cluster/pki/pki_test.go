@@ -89,7 +89,7 @@ func TestNewMakesACertificateForEachNode(t *testing.T) {
 // is not everybody whom the API server knows, and the other way round.
 func TestAuthoritiesAreApart(t *testing.T) {
 	t.Parallel()
-	_, p := made(t, plan.Options{IPv4: true})
+	_, p := made(t, plan.Options{Nodes: 1, IPv4: true})
 	if err := verify(parsed(t, p.FrontProxy), p.CA, now); err == nil {
 		t.Error("the front proxy's certificate is of the cluster's authority")
 	}
@@ -100,7 +100,7 @@ func TestAuthoritiesAreApart(t *testing.T) {
 
 func TestValidity(t *testing.T) {
 	t.Parallel()
-	_, p := made(t, plan.Options{IPv4: true})
+	_, p := made(t, plan.Options{Nodes: 1, IPv4: true})
 	cert := parsed(t, p.APIServer)
 	tests := []struct {
 		name string
@@ -121,7 +121,7 @@ func TestValidity(t *testing.T) {
 
 func TestServiceAccountKeys(t *testing.T) {
 	t.Parallel()
-	_, p := made(t, plan.Options{IPv4: true})
+	_, p := made(t, plan.Options{Nodes: 1, IPv4: true})
 	private, err := x509.ParsePKCS8PrivateKey(der(t, p.ServiceAccounts.Private, "PRIVATE KEY"))
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestServiceAccountKeys(t *testing.T) {
 
 func TestServiceLeaf(t *testing.T) {
 	t.Parallel()
-	_, p := made(t, plan.Options{IPv4: true})
+	_, p := made(t, plan.Options{Nodes: 1, IPv4: true})
 	pair, err := p.CA.Issue(ServiceLeaf("hooks", "mutate"))
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestServiceLeaf(t *testing.T) {
 
 func TestIssueRefusesACertificateForNobody(t *testing.T) {
 	t.Parallel()
-	_, p := made(t, plan.Options{IPv4: true})
+	_, p := made(t, plan.Options{Nodes: 1, IPv4: true})
 	leaf := client("idle")
 	leaf.Client = false
 	if pair, err := p.CA.Issue(leaf); err == nil || !strings.Contains(err.Error(), "certificate idle") {

@@ -58,9 +58,6 @@ func (c *Cluster) Link(node, name string) (Link, error) {
 
 // listed names everything there is, for errors.
 func listed[T any](all []T, name func(T) string) string {
-	if len(all) == 0 {
-		return "none (the cluster has none)"
-	}
 	names := make([]string, len(all))
 	for i, a := range all {
 		names[i] = name(a)

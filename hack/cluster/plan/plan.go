@@ -25,8 +25,8 @@ const (
 
 // Options are what a user chooses. The zero value of a field is not a default.
 type Options struct {
-	Nodes int  `json:"nodes"` // nodes with a kubelet and a container runtime, 0 to MaxNodes
-	Rails int  `json:"rails"` // rails a node, 0 to MaxRails
+	Nodes int  `json:"nodes"` // 1 to MaxNodes
+	Rails int  `json:"rails"` // of each node, 0 to MaxRails
 	IPv4  bool `json:"ipv4"`
 	IPv6  bool `json:"ipv6"` // with IPv4: dual stack, IPv4 first
 }
@@ -85,8 +85,8 @@ const (
 // New makes a plan. An error names each option that cannot be.
 func New(o Options) (*Cluster, error) {
 	var errs []error
-	if o.Nodes < 0 || o.Nodes > MaxNodes {
-		errs = append(errs, fmt.Errorf("nodes %d: want 0 to %d", o.Nodes, MaxNodes))
+	if o.Nodes < 1 || o.Nodes > MaxNodes {
+		errs = append(errs, fmt.Errorf("nodes %d: want 1 to %d", o.Nodes, MaxNodes))
 	}
 	if o.Rails < 0 || o.Rails > MaxRails {
 		errs = append(errs, fmt.Errorf("rails %d: want 0 to %d", o.Rails, MaxRails))

@@ -1,4 +1,4 @@
-package deviceplugin
+package devicemanagertest
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func TestAdmit(t *testing.T) {
 		{name: "the plugin likes too many, twice, and what it has not", liked: []string{"x", "d3", "d3", "d2", "d1"}, containers: []Container{wants("a", 2)}, want: []Use{{"a", resourceName, []string{"d2", "d3"}}}},
 		{name: "two containers", containers: []Container{wants("a", 1), wants("b", 2)}, want: []Use{{"a", resourceName, []string{"d0"}}, {"b", resourceName, []string{"d1", "d2"}}}},
 		{
-			name: "after an initialising container", containers: []Container{initial, wants("a", 1), wants("b", 2)},
+			name: "after an init container", containers: []Container{initial, wants("a", 1), wants("b", 2)},
 			want: []Use{{"init", resourceName, []string{"d0", "d1"}}, {"a", resourceName, []string{"d0"}}, {"b", resourceName, []string{"d1", "d2"}}},
 		},
 		{name: "none wanted", containers: []Container{wants("a", 0), {Name: "b", Devices: map[string]int{"other.example/gpu": 3}}}},
@@ -197,7 +197,7 @@ func FuzzAdmit(f *testing.F) {
 	})
 }
 
-// admitOrNothing brings a pod of two containers, the first perhaps an initialising one.
+// admitOrNothing brings a pod of two containers, the first perhaps an init container.
 func admitOrNothing(t *testing.T, h *Host, uid string, n int, initial bool) {
 	t.Helper()
 	first, second := wants("a", n), wants("b", n+1)

@@ -1,4 +1,4 @@
-package deviceplugin
+package devicemanagertest
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 // Pod is what of a pod matters to devices.
 type Pod struct {
 	UID, Namespace, Name string
-	Containers           []Container // initialising ones first, in the order in which they run
+	Containers           []Container // init containers first, in the order in which they run
 }
 
 // Container is what of a container matters to devices.

@@ -1,4 +1,4 @@
-package deviceplugin
+package devicemanagertest
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Admit gives a pod all devices that its containers want, or none and an error. What initialising containers had goes
+// Admit gives a pod all devices that its containers want, or none and an error. What init containers had goes
 // to those after them before anything else is taken. Resources that no plugin ever registered are somebody else's, and
 // passed over.
 func (h *Host) Admit(ctx context.Context, pod Pod) error {

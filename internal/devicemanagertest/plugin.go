@@ -1,4 +1,4 @@
-package deviceplugin
+package devicemanagertest
 
 import (
 	"context"

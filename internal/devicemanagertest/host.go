@@ -1,9 +1,9 @@
-// Package deviceplugin is the kubelet's side of device plugins (the API
-// deviceplugin/v1beta1): plugins register at a node's socket, list their
-// devices, and are asked when a pod is to have some. It also answers which pod
-// has which (podresources/v1). It starts no containers: what a plugin wants
-// done to one is not done.
-package deviceplugin
+// Package devicemanagertest is the kubelet's device manager for tests of
+// device plugins. Plugins register at its socket (deviceplugin/v1beta1) and
+// list their devices; the manager asks them to allocate devices when a test
+// admits a pod, and answers which pod has which (podresources/v1). It starts no
+// containers: what the plugin's answer asks for a container is not done.
+package devicemanagertest
 
 import (
 	"context"
