@@ -201,19 +201,11 @@ func listLogs(out io.Writer, dir driver.Dir) error {
 
 func loadCommand(at func() driver.Dir) *cobra.Command {
 	return orderCommand(at, "load IMAGE", "import an image into every node: a tar file, or railhead, tools or pause, built anew", 1, func(args []string) (driver.Order, error) {
-		if isImage(args[0]) {
+		if _, ok := image.Named(args[0]); ok {
 			return driver.Order{Verb: "load", Path: args[0]}, nil
 		}
 		path, err := filepath.Abs(args[0]) // the driver is somewhere else
 		return driver.Order{Verb: "load", Path: path}, err
-	})
-}
-
-// isImage reports whether a word names an image of ours, with or without
-// registry and tag, and not a file that may have the same name.
-func isImage(word string) bool {
-	return slices.ContainsFunc([]string{image.Railhead, image.Tools, image.Pause, image.CoreDNS}, func(name string) bool {
-		return word == name || strings.HasPrefix(filepath.Base(name), word+":")
 	})
 }
 

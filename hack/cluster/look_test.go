@@ -119,18 +119,6 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestIsImage(t *testing.T) {
-	t.Parallel()
-	for word, want := range map[string]bool{
-		"railhead": true, "tools": true, "pause": true, "coredns": true, "localhost/railhead/tools:1": true,
-		"./tools": false, "tools:2": false, "tool": false, "tools.tar": false, "": false, "localhost/railhead/tools": false,
-	} {
-		if got := isImage(word); got != want {
-			t.Errorf("%q: %t, want %t", word, got, want)
-		}
-	}
-}
-
 // TestLogs prints what a component said, and names those that said something.
 func TestLogs(t *testing.T) {
 	t.Parallel()

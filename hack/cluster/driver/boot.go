@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -63,7 +64,15 @@ func (c *Cluster) bootNode(ctx context.Context, m *machine, b *box.Box) error {
 		return err
 	}
 	all, ctx := errgroup.WithContext(ctx)
-	all.Go(func() error { return c.importImages(ctx, m.spec.Name, b, c.images) })
+	all.Go(func() error {
+		for _, i := range c.images {
+			if _, err := c.importImage(ctx, m.spec.Name, b, i.Path); err != nil {
+				return err
+			}
+			c.progress.say("%s: image %s", m.spec.Name, i.Name)
+		}
+		return nil
+	})
 	for _, s := range rest {
 		all.Go(func() error { return c.startService(ctx, b, m.spec.Name, s) })
 	}
@@ -115,49 +124,57 @@ func (c *Cluster) install(root *os.Root, program, target string) error {
 	return errors.Join(err, to.Close())
 }
 
-// importImages gives images to a node's container runtime.
-func (c *Cluster) importImages(ctx context.Context, name string, b *box.Box, images []image.Image) error {
-	for _, i := range images {
-		archive, err := os.Open(i.Path)
-		if err != nil {
-			return err
-		}
-		var said bytes.Buffer
-		err = b.Run(ctx, box.Command{
-			// The label is how the runtime's kubelet side knows an image that it did not pull itself.
-			Args:  []string{"ctr", "--namespace", "k8s.io", "images", "import", "--label", "io.cri-containerd.image=managed", "-"},
-			Stdin: archive, Stdout: &said, Stderr: &said,
-		})
-		if err := errors.Join(err, archive.Close()); err != nil {
-			return fmt.Errorf("import %s on %s: %w: %s", i.Path, name, err, said.String())
-		}
-		c.progress.say("%s: image %s", name, i.Names)
+// importImage gives the images of an archive to a node's container runtime and
+// returns what that says of them.
+func (c *Cluster) importImage(ctx context.Context, name string, b *box.Box, path string) (string, error) {
+	archive, err := os.Open(path)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	defer archive.Close()
+	var said bytes.Buffer
+	err = b.Run(ctx, box.Command{
+		// The label is how the runtime's kubelet side knows an image that it did not pull itself.
+		Args:  []string{"ctr", "--namespace", "k8s.io", "images", "import", "--label", "io.cri-containerd.image=managed", "-"},
+		Stdin: archive, Stdout: &said, Stderr: &said,
+	})
+	if err != nil {
+		return "", fmt.Errorf("import %s on %s: %w: %s", path, name, err, said.String())
+	}
+	return said.String(), nil
 }
 
-// Load imports an image into every node that is on: an archive on the host, or
-// one of ours by its name. It returns what pods call it.
+// Load imports images into every node: an archive on the host, or one of ours by
+// its name, built anew. It returns what a node says of them.
 func (c *Cluster) Load(ctx context.Context, word string) (string, error) {
-	config, err := c.imageConfig()
-	if err != nil {
-		return "", err
+	path := word
+	if name, ok := image.Named(word); ok {
+		config, err := c.imageConfig()
+		if err != nil {
+			return "", err
+		}
+		images, err := image.Build(ctx, config, name)
+		if err != nil {
+			return "", err
+		}
+		path = images[0].Path
 	}
-	i, err := image.Load(ctx, config, word)
-	if err != nil {
-		return "", err
-	}
+	said := make([]string, len(c.plan.Nodes))
 	var all errgroup.Group
-	for _, n := range c.plan.Nodes {
+	for i, n := range c.plan.Nodes {
 		all.Go(func() error {
 			b, err := c.on(n.Name)
 			if err != nil {
 				return err
 			}
-			return c.importImages(ctx, n.Name, b, []image.Image{i})
+			said[i], err = c.importImage(ctx, n.Name, b, path)
+			return err
 		})
 	}
-	return fmt.Sprint(i.Names), all.Wait()
+	if err := all.Wait(); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(said[0]), nil
 }
 
 // forwardAPI makes the API server a port of the host, and writes the

@@ -1,7 +1,6 @@
 package image
 
 import (
-	"fmt"
 	"runtime"
 	"time"
 
@@ -23,19 +22,6 @@ type command struct {
 
 // searchPath is where the tools are.
 const searchPath = "PATH=/usr/local/bin:/usr/sbin:/usr/bin"
-
-// FromDir writes an archive of an image whose only layer is what is in dir and which runs the command line. It needs
-// to be able to read all of it; owners are not kept.
-func FromDir(archive, imageName, dir string, args ...string) (Image, error) {
-	t := tree{}
-	if err := t.addDir(dir); err != nil {
-		return Image{}, fmt.Errorf("image %s: %w", imageName, err)
-	}
-	if err := write(archive, imageName, t, command{program: args}); err != nil {
-		return Image{}, fmt.Errorf("image %s: %w", imageName, err)
-	}
-	return Open(archive)
-}
 
 // write writes an image with one layer. The layer is not compressed: it goes no further than this machine.
 func write(archive, imageName string, t tree, run command) error {

@@ -24,18 +24,20 @@ const (
 	CoreDNS  = "localhost/railhead/coredns:1"
 )
 
+// all are the images that can be made.
+var all = []string{Pause, Railhead, Tools, CoreDNS}
+
 // Image is an image in an archive that `ctr images import` takes.
 type Image struct {
-	Names []string // as pods name it, with registry and tag; empty where the archive has none
-	Path  string   // the archive
-	ID    string   // digest of its configuration, by which the container runtime knows it: sha256:…
+	Name string // as pods name it, with registry and tag
+	Path string // the archive
 }
 
 // Config says where images are made and of what.
 type Config struct {
 	// Cache is the absolute path of the directory for finished images and what they are made of. Processes may share it.
 	Cache string
-	// CoreDNS is the path of the static binary for the image of that name; empty: there is none.
+	// CoreDNS is the path of the static binary for the image of that name.
 	CoreDNS string
 	// Progress receives a line a step; nil is silence.
 	Progress io.Writer
@@ -52,7 +54,7 @@ func Build(ctx context.Context, c Config, names ...string) ([]Image, error) {
 		c.Progress = io.Discard
 	}
 	if len(names) == 0 {
-		names = c.names()
+		names = all
 	}
 	if err := os.MkdirAll(c.Cache, 0o755); err != nil {
 		return nil, err
@@ -72,33 +74,13 @@ func Build(ctx context.Context, c Config, names ...string) ([]Image, error) {
 	return images, errors.Join(errs...)
 }
 
-// Load finds what a user means by one word: the path of an archive, or one of our images by its name, with or without
-// registry and tag, which is made when the cache does not have it.
-func Load(ctx context.Context, c Config, word string) (Image, error) {
-	for _, name := range c.names() {
-		if word != name && word != short(name) {
-			continue
-		}
-		images, err := Build(ctx, c, name)
-		if err != nil {
-			return Image{}, err
-		}
-		return images[0], nil
+// Named finds an image of ours by what a user calls it: its name, with or without registry and tag.
+func Named(word string) (name string, ok bool) {
+	i := slices.IndexFunc(all, func(name string) bool { return word == name || word == short(name) })
+	if i < 0 {
+		return "", false
 	}
-	image, err := Open(word)
-	if errors.Is(err, os.ErrNotExist) {
-		return image, fmt.Errorf("%w: want the path of an image archive, or one of %s", err, strings.Join(c.names(), ", "))
-	}
-	return image, err
-}
-
-// names are the images that can be made.
-func (c Config) names() []string {
-	names := []string{Pause, Railhead, Tools, CoreDNS}
-	if c.CoreDNS == "" {
-		names = slices.DeleteFunc(names, func(name string) bool { return name == CoreDNS })
-	}
-	return names
+	return all[i], true
 }
 
 // short is a name without registry and tag.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"time"
 )
@@ -45,36 +44,6 @@ func (t tree) add(name, from string) error {
 	}
 	t[name] = file{mode: info.Mode().Perm(), content: content}
 	return nil
-}
-
-// addDir reads a directory of this machine with all files, directories and links in it.
-func (t tree) addDir(dir string) error {
-	return filepath.WalkDir(dir, func(from string, e fs.DirEntry, err error) error {
-		if err != nil || from == dir {
-			return err
-		}
-		name, err := filepath.Rel(dir, from)
-		if err != nil {
-			return err
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		switch e.Type() {
-		case fs.ModeDir:
-			t[name] = directory(info.Mode().Perm())
-		case fs.ModeSymlink:
-			target, err := os.Readlink(from)
-			t[name] = symlink(target)
-			return err
-		case 0:
-			return t.add(name, from)
-		default:
-			return fmt.Errorf("%s: a %s cannot be in an image", from, e.Type())
-		}
-		return nil
-	})
 }
 
 // layer is the tree as an uncompressed archive. It depends on nothing but names, modes and contents: entries are

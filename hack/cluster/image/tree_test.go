@@ -6,13 +6,16 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
 // listed is an entry of a layer as a test compares it.
@@ -71,58 +74,66 @@ func TestLayer(t *testing.T) {
 	}
 }
 
-// A layer must not depend on when its files were written, by whom, or in which order.
-func TestLayerOfDirectoriesIsTheSame(t *testing.T) {
+// A layer is the same whenever, and in whatever order, its files were read.
+func TestLayersOfTheSameFiles(t *testing.T) {
 	t.Parallel()
 	var layers [2][]byte
 	names := []string{"b/two", "a/one", "c"}
 	for i := range layers {
-		dir := t.TempDir()
+		dir, tr := t.TempDir(), tree{}
 		for _, name := range names {
-			path := filepath.Join(dir, name)
-			when := time.Unix(int64(1000*i), 0)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(name), 0o644), os.Chtimes(path, when, when)); err != nil {
+			path, when := filepath.Join(dir, filepath.Base(name)), time.Unix(int64(1000*i), 0)
+			if err := errors.Join(os.WriteFile(path, []byte(name), 0o644), os.Chtimes(path, when, when), tr.add(name, path)); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if err := os.Symlink("c", filepath.Join(dir, "d")); err != nil {
-			t.Fatal(err)
-		}
-		tr := tree{}
-		if err := tr.addDir(dir); err != nil {
-			t.Fatal(err)
 		}
 		var err error
 		if layers[i], err = tr.layer(); err != nil {
 			t.Fatal(err)
 		}
-		names[0], names[2] = names[2], names[0]
+		slices.Reverse(names)
 	}
 	if !bytes.Equal(layers[0], layers[1]) {
 		t.Error("the layers differ")
 	}
-	want := []listed{
-		{Name: "a/", Mode: fs.ModeDir | 0o755},
-		{Name: "a/one", Content: "a/one", Mode: 0o644},
-		{Name: "b/", Mode: fs.ModeDir | 0o755},
-		{Name: "b/two", Content: "b/two", Mode: 0o644},
-		{Name: "c", Content: "c", Mode: 0o644},
-		{Name: "d", Target: "c", Mode: fs.ModeSymlink | 0o777},
-	}
-	if diff := cmp.Diff(want, list(t, layers[0])); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 }
 
-func TestAddDirRefusesSockets(t *testing.T) {
+// A reader that is not ours finds what was written.
+func TestWrite(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	l, err := net.Listen("unix", filepath.Join(dir, "socket"))
+	archive := filepath.Join(t.TempDir(), "image.tar")
+	run := command{program: []string{"/tool"}, arguments: []string{"-x"}}
+	if err := write(archive, "localhost/test/tool:1", tree{"tool": executable([]byte("binary"))}, run); err != nil {
+		t.Fatal(err)
+	}
+	tag, err := name.NewTag("localhost/test/tool:1", name.WeakValidation)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	if err := (tree{}).addDir(dir); err == nil {
-		t.Error("a socket went into an image")
+	image, err := tarball.ImageFromPath(archive, &tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Image(image); err != nil {
+		t.Error(err)
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := command{program: config.Config.Entrypoint, arguments: config.Config.Cmd}
+	if diff := cmp.Diff(run, got, cmp.AllowUnexported(command{})); diff != "" {
+		t.Errorf("command line (-want +got):\n%s", diff)
+	}
+}
+
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"railhead": Railhead, Railhead: Railhead, "pause": Pause, "coredns": CoreDNS, "railhead.tar": "", "./railhead": "", "rail": "", "tools:2": "", "localhost/railhead/tools": "", "": "",
+	} {
+		if got, ok := Named(word); got != want || ok != (want != "") {
+			t.Errorf("%q: %q, %t, want %q", word, got, ok, want)
+		}
 	}
 }

@@ -66,7 +66,7 @@ func (w *workshop) recipe(ctx context.Context, name string) (recipe, error) {
 	case CoreDNS:
 		return w.coredns()
 	}
-	return recipe{}, fmt.Errorf("not one of %s", strings.Join(w.names(), ", "))
+	return recipe{}, fmt.Errorf("not one of %s", strings.Join(all, ", "))
 }
 
 // image returns an image from the cache, where it is made first if it is not there.
@@ -77,8 +77,9 @@ func (w *workshop) image(ctx context.Context, name string) (Image, error) {
 	}
 	archive := filepath.Join(w.Cache, fmt.Sprintf("%s-%s.tar", short(name), key(append(r.inputs, version, name, fmt.Sprint(r.run)))))
 	now := time.Now()
+	image := Image{Name: name, Path: archive}
 	if os.Chtimes(archive, now, now) == nil {
-		return Open(archive)
+		return image, nil
 	}
 	w.progress("making %s", name)
 	t := tree{}
@@ -88,10 +89,7 @@ func (w *workshop) image(ctx context.Context, name string) (Image, error) {
 	if err := write(archive, name, t, r.run); err != nil {
 		return Image{}, err
 	}
-	if err := w.prune(short(name)); err != nil {
-		return Image{}, err
-	}
-	return Open(archive)
+	return image, w.prune(short(name))
 }
 
 // prune removes archives of an image that nobody has asked for in a while.
