@@ -1,5 +1,5 @@
 // Package binaries has the programs that a cluster is made of: Kubernetes,
-// etcd, containerd, CNI plugins, CoreDNS and helm, compiled from their Go
+// etcd, containerd, CNI plugins and CoreDNS, compiled from their Go
 // modules at the versions in the go.mod files below this directory, and runc
 // and nft, which are Debian's; and Multus, which ours is measured against. What
 // was made stays in a cache outside of the checkout. It starts none of the programs
@@ -25,7 +25,7 @@ const (
 	Multus     Family = "multus"     // multus-daemon, multus-shim; no cluster needs them
 	Etcd       Family = "etcd"       // etcd
 	Containerd Family = "containerd" // containerd, containerd-shim-runc-v2, ctr
-	Kubernetes Family = "kubernetes" // kube-*, kubelet, kubectl, and what shares most of its packages: coredns, helm
+	Kubernetes Family = "kubernetes" // kube-*, kubelet, kubectl, and coredns, which shares most of its packages
 	Debian     Family = "debian"     // runc, nft
 )
 

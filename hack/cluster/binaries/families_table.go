@@ -37,7 +37,6 @@ const (
 	containerd  = "github.com/containerd/containerd/v2"
 	kubernetes  = "k8s.io/kubernetes"
 	coreDNS     = "github.com/coredns/coredns"
-	helm        = "helm.sh/helm/v4"
 	kubeVersion = "k8s.io/component-base/version." // a package
 )
 
@@ -92,7 +91,6 @@ var modules = map[Family]source{
 			"kube-scheduler":          {kubernetes + "/cmd/kube-scheduler", kubernetes},
 			"kubectl":                 {kubernetes + "/cmd/kubectl", kubernetes},
 			"kubelet":                 {kubernetes + "/cmd/kubelet", kubernetes},
-			"helm":                    {helm + "/cmd/helm", helm},
 			"coredns":                 {"railhead/hack/cluster/binaries/kubernetes/coredns", coreDNS},
 		},
 		stamps: []stamp{
@@ -101,7 +99,6 @@ var modules = map[Family]source{
 			{kubeVersion + "gitMinor", kubernetes, part(1)},
 			{kubeVersion + "gitTreeState", kubernetes, func(string) string { return "clean" }},
 			{kubeVersion + "gitCommit", kubernetes, func(string) string { return "" }}, // a module does not tell
-			{helm + "/internal/version.version", helm, whole},
 		},
 	},
 }

@@ -9,7 +9,7 @@ import (
 	"railhead/hack/cluster/image"
 )
 
-// Program is the path of a program that clusters are made of (kubectl, helm),
+// Program is the path of a program that clusters are made of (kubectl),
 // which is built if need be.
 func Program(ctx context.Context, name string) (string, error) {
 	set, err := binaries.Ensure(ctx, io.Discard)
