@@ -37,10 +37,7 @@ func faultCommands(at func() driver.Dir) []*cobra.Command {
 		node("boot", "start a node that crashed"),
 		node("reboot", "crash and boot"),
 		link("cut", "take the carrier of eth0 or of a rail (its number or netdev) away"),
-		link("mend", "undo cut and limit"),
-		orderCommand(at, "limit NODE LINK RATE", "limit a link's rate both ways: 100M, 2G (bits a second)", 3, func(args []string) (driver.Order, error) {
-			return driver.Order{Verb: "limit", Machine: args[0], Link: args[1], Rate: args[2]}, nil
-		}),
+		link("mend", "undo cut"),
 		node("fill", "fill a node's disk"),
 		node("free", "undo fill"),
 	}

@@ -78,7 +78,6 @@ func TestMistakes(t *testing.T) {
 		"kill node1/a/b":      `"node1/a/b": want MACHINE/COMPONENT`,
 		"crash":               "accepts 1 arg(s), received 0",
 		"cut node1":           "accepts 2 arg(s), received 1",
-		"limit node1 eth0":    "accepts 3 arg(s), received 2",
 		"exec node1":          "requires at least 2 arg(s)",
 		"exec node1 --":       "no command after --",
 		"logs node1":          `"node1": want MACHINE/COMPONENT`,

@@ -14,7 +14,6 @@ type Order struct {
 	Machine   string `json:"machine,omitempty"`
 	Component string `json:"component,omitempty"` // kubelet, etcd, …
 	Link      string `json:"link,omitempty"`      // eth0, a rail's netdev or its number
-	Rate      string `json:"rate,omitempty"`      // of Link: 100M, 2G (bits a second)
 	Address   string `json:"address,omitempty"`   // to forward to: 10.99.0.11:5711
 	Path      string `json:"path,omitempty"`      // of an image on the host
 }

@@ -81,7 +81,6 @@ func TestOrdersRefused(t *testing.T) {
 		"reboot when off":  {Order{Verb: "reboot", Machine: "node2"}, "node2 is off: boot it first"},
 		"link":             {Order{Verb: "cut", Machine: "node1", Link: "eth1"}, `link "eth1" of node1: want one of eth0, enp11s0f0np0, enp12s0f0np0`},
 		"rail":             {Order{Verb: "mend", Machine: "node1", Link: "2"}, `link "2" of node1`},
-		"rate":             {Order{Verb: "limit", Machine: "node1", Link: "0", Rate: "fast"}, `rate "fast": want bits a second`},
 		"disk":             {Order{Verb: "fill", Machine: "fabric"}, `node "fabric": want one of node1, node2`},
 		"free when off":    {Order{Verb: "free", Machine: "node1"}, "node1 is off"},
 		"address":          {Order{Verb: "forward", Machine: "node1", Address: "here"}, `forward to "here": want ADDRESS:PORT`},
@@ -133,7 +132,7 @@ func TestMalformedOrders(t *testing.T) {
 // TestOrderFields wants each field of an order to be known to the other side.
 func TestOrderFields(t *testing.T) {
 	t.Parallel()
-	all := Order{Verb: "v", Machine: "m", Component: "c", Link: "l", Rate: "r", Address: "a", Path: "p"}
+	all := Order{Verb: "v", Machine: "m", Component: "c", Link: "l", Address: "a", Path: "p"}
 	text, err := json.Marshal(all)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ var verbs = []verb{
 	quietly("reboot", func(ctx context.Context, c *Cluster, o Order) error { return c.Reboot(ctx, o.Machine) }),
 	quietly("cut", func(_ context.Context, c *Cluster, o Order) error { return c.Cut(o.Machine, o.Link) }),
 	quietly("mend", func(_ context.Context, c *Cluster, o Order) error { return c.Mend(o.Machine, o.Link) }),
-	quietly("limit", func(_ context.Context, c *Cluster, o Order) error { return c.Limit(o.Machine, o.Link, o.Rate) }),
 	quietly("fill", func(_ context.Context, c *Cluster, o Order) error { return c.Fill(o.Machine) }),
 	quietly("free", func(_ context.Context, c *Cluster, o Order) error { return c.Free(o.Machine) }),
 	{"load", func(ctx context.Context, c *Cluster, o Order) (string, error) { return c.Load(ctx, o.Path) }},

@@ -1,6 +1,6 @@
 // Package fabric connects the machines of a cluster as a plan says: the
 // bridges that stand for its switches, the cables to the nodes, addresses and
-// routes. It cuts cables, mends them and limits their rate.
+// routes. It cuts cables and mends them.
 //
 // It works in the network namespaces of machines and never in the host's. It
 // keeps none of them open between calls, so that a machine that ends takes its

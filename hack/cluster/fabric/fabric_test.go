@@ -207,7 +207,6 @@ func TestErrorsNameTheMachine(t *testing.T) {
 			"connect before the fabric is built": l.Connect("node1"),
 			"connect what does not run":          l.Connect("node2"),
 			"cut what is not connected":          l.Cut(link),
-			"limit what does not run":            l.Limit(link, 1e9),
 		} {
 			if !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%s: error %v, want one of what does not exist", name, err)
@@ -308,13 +307,13 @@ const patience = time.Minute
 func (l *lab) reaches(from, to string, addresses ...netip.Addr) {
 	l.t.Helper()
 	for _, a := range addresses {
-		if err := l.dial(from, to, a, patience); err != nil {
+		if err := l.dial(from, to, a); err != nil {
 			l.t.Errorf("%s to %v of %s: %v", from, a, to, err)
 		}
 	}
 }
 
-func (l *lab) dial(from, to string, a netip.Addr, patience time.Duration) error {
+func (l *lab) dial(from, to string, a netip.Addr) error {
 	l.t.Helper()
 	var listener net.Listener
 	var err error
@@ -322,7 +321,7 @@ func (l *lab) dial(from, to string, a netip.Addr, patience time.Duration) error 
 	l.must(err)
 	defer func() { _ = listener.Close() }()
 	go echo(listener)
-	conn, err := l.connect(from, listener.Addr().String(), patience)
+	conn, err := l.connect(from, listener.Addr().String())
 	if err != nil {
 		return err
 	}
@@ -339,7 +338,7 @@ func (l *lab) dial(from, to string, a netip.Addr, patience time.Duration) error 
 // is given up by the kernel, and a bridge passes nothing on by a new port before a
 // worker has seen its carrier (net/core/link_watch.c): who is unreachable by that is
 // asked again.
-func (l *lab) connect(from, to string, patience time.Duration) (conn net.Conn, err error) {
+func (l *lab) connect(from, to string) (conn net.Conn, err error) {
 	l.t.Helper()
 	for deadline := time.Now().Add(patience); ; <-time.After(10 * time.Millisecond) {
 		l.inside(from, func() { conn, err = net.DialTimeout("tcp", to, time.Until(deadline)) })

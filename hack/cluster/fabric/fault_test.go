@@ -2,12 +2,14 @@ package fabric
 
 import (
 	"errors"
-	"io/fs"
+	"net"
+	"net/netip"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"railhead/hack/cluster/plan"
 	"railhead/internal/kernel/kerneltest"
@@ -25,11 +27,12 @@ func TestCutAndMend(t *testing.T) {
 			l.must(l.Cut(rail))
 		}
 		l.wantState(State{Link: rail, Connected: true, Cut: true})
-		for _, a := range addrs(rail.Addresses) {
-			if l.dial("node2", "node1", a, 100*time.Millisecond) == nil {
-				t.Errorf("node2 reaches %v over a cable that is cut", a)
+		l.inside("node1", func() {
+			if dev, err := netlink.LinkByName(rail.Netdev); err != nil || dev.Attrs().RawFlags&unix.IFF_LOWER_UP != 0 {
+				t.Errorf("%v has a carrier (%v)", rail, err)
 			}
-		}
+		})
+		l.unanswered(l.link("node2", "rail1"), addrs(rail.Addresses)...)
 		l.reaches("node2", "node1", addrs(l.link("node1", "rail0").Addresses)...)
 		l.reaches("node2", "node3", addrs(l.link("node3", "rail1").Addresses)...)
 		for range 2 {
@@ -37,63 +40,6 @@ func TestCutAndMend(t *testing.T) {
 		}
 		l.wantState(State{Link: rail, Connected: true, Carrier: true})
 		l.reaches("node2", "node1", addrs(rail.Addresses)...)
-	})
-}
-
-// TestLimit reads limits back from the kernel, at both ends of a cable, also
-// such as do not fit into 32 bits of bytes.
-func TestLimit(t *testing.T) {
-	t.Parallel()
-	kerneltest.NetNS(t, func() {
-		l := built(t, bothFamilies)
-		rail := l.link("node2", "rail0")
-		for _, rate := range []uint64{minRate, 1e6, 1e9, 400e9} {
-			l.must(l.Limit(rail, rate))
-			l.wantState(State{Link: rail, Connected: true, Carrier: true, BitsPerSecond: rate})
-			if got := l.rateInNode(rail); got != rate {
-				t.Errorf("%v sends %d bit/s, want %d", rail, got, rate)
-			}
-		}
-		l.must(l.Limit(rail, 10e6))
-		l.reaches("node1", "node2", addrs(rail.Addresses)...)
-		for range 2 {
-			l.must(l.Unlimit(rail))
-		}
-		l.wantState(State{Link: rail, Connected: true, Carrier: true})
-		if got := l.rateInNode(rail); got != 0 {
-			t.Errorf("%v still sends no more than %d bit/s", rail, got)
-		}
-		l.reaches("node1", "node2", addrs(rail.Addresses)...)
-	})
-}
-
-func TestLimitRefuses(t *testing.T) {
-	t.Parallel()
-	kerneltest.NetNS(t, func() {
-		l := built(t, plan.Options{Nodes: 1, Rails: 1, IPv4: true})
-		rail := l.link("node1", "0")
-		if err := l.Limit(rail, minRate-1); err == nil {
-			t.Error("a rate at which no frame passes is taken")
-		}
-		l.wantState(State{Link: rail, Connected: true, Carrier: true})
-	})
-}
-
-// TestLimitWithoutTheNodesEnd: when a pod has taken a rail away the fabric's
-// end is limited all the same, and the error tells of the other.
-func TestLimitWithoutTheNodesEnd(t *testing.T) {
-	t.Parallel()
-	kerneltest.NetNS(t, func() {
-		l := built(t, plan.Options{Nodes: 1, Rails: 1, IPv4: true})
-		rail := l.link("node1", "rail0")
-		pod := kerneltest.NewNetNS(t)
-		l.inside("node1", func() { kerneltest.MoveLink(t, rail.Netdev, pod) })
-		if err := l.Limit(rail, 1e9); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("error %v, want that the node's end is not there", err)
-		}
-		l.wantState(State{Link: rail, Connected: true, BitsPerSecond: 1e9})
-		l.must(l.Unlimit(rail))
-		l.wantState(State{Link: rail, Connected: true})
 	})
 }
 
@@ -170,17 +116,53 @@ func (l *lab) wantState(want State) {
 	l.t.Errorf("there is no state of %v", want.Link)
 }
 
-// rateInNode is the limit of the node's end of a cable.
-func (l *lab) rateInNode(link plan.Link) (rate uint64) {
+// unanswered wants nobody to answer a node who asks on a link for addresses. The
+// node's kernel judges: it asks three times in three seconds and then gives up. Where
+// somebody answers, nobody listens at the port.
+func (l *lab) unanswered(link plan.Link, addresses ...netip.Addr) {
+	l.t.Helper()
+	l.forget(link)
+	ends := make([]error, len(addresses))
+	var all sync.WaitGroup
+	for i, a := range addresses {
+		all.Go(func() {
+			ns, err := l.ns(link.Node)
+			if err == nil {
+				defer func() { _ = ns.Close() }()
+				err = ns.Do(func() error {
+					conn, err := net.DialTimeout("tcp", netip.AddrPortFrom(a, 9).String(), patience)
+					if err == nil {
+						_ = conn.Close()
+					}
+					return err
+				})
+			}
+			ends[i] = err
+		})
+	}
+	all.Wait()
+	for i, err := range ends {
+		if !errors.Is(err, unix.EHOSTUNREACH) {
+			l.t.Errorf("%v asks for %v: %v, want %v", link, addresses[i], err, unix.EHOSTUNREACH)
+		}
+	}
+}
+
+// forget makes a node forget the neighbours on a link.
+func (l *lab) forget(link plan.Link) {
 	l.t.Helper()
 	l.must(l.in(link.Node, func(m machine) error {
 		dev, err := m.link(link.Netdev)
 		if err != nil {
 			return err
 		}
-		rates, err := m.rates()
-		rate = rates[dev.Attrs().Index]
-		return err
+		neighbours, err := m.NeighList(dev.Attrs().Index, netlink.FAMILY_ALL)
+		errs := []error{err}
+		for _, n := range neighbours {
+			if err := m.NeighDel(&n); !errors.Is(err, unix.ENOENT) {
+				errs = append(errs, err)
+			}
+		}
+		return errors.Join(errs...)
 	}))
-	return rate
 }

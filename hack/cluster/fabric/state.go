@@ -12,11 +12,10 @@ import (
 
 // State is how a cable is, as the fabric sees it.
 type State struct {
-	Link          plan.Link
-	Connected     bool   // it is plugged into its bridge
-	Cut           bool   // by [Fabric.Cut]
-	Carrier       bool   // both ends are up
-	BitsPerSecond uint64 // limited to; 0: not limited
+	Link      plan.Link
+	Connected bool // it is plugged into its bridge
+	Cut       bool // by [Fabric.Cut]
+	Carrier   bool // both ends are up
 }
 
 // States tells how all planned cables are, in the plan's order.
@@ -52,10 +51,6 @@ func (m machine) ports() (map[string]State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list links: %w", err)
 	}
-	rates, err := m.rates()
-	if err != nil {
-		return nil, err
-	}
 	ports := map[string]State{}
 	for _, link := range links {
 		a := link.Attrs()
@@ -63,26 +58,10 @@ func (m machine) ports() (map[string]State, error) {
 			continue
 		}
 		ports[a.Name] = State{
-			Connected:     true,
-			Cut:           a.RawFlags&unix.IFF_UP == 0,
-			Carrier:       a.RawFlags&unix.IFF_LOWER_UP != 0,
-			BitsPerSecond: rates[a.Index],
+			Connected: true,
+			Cut:       a.RawFlags&unix.IFF_UP == 0,
+			Carrier:   a.RawFlags&unix.IFF_LOWER_UP != 0,
 		}
 	}
 	return ports, nil
-}
-
-// rates are the limits of links, by their index, in bits a second.
-func (m machine) rates() (map[int]uint64, error) {
-	disciplines, err := m.QdiscList(nil)
-	if err != nil {
-		return nil, fmt.Errorf("list queueing disciplines: %w", err)
-	}
-	rates := map[int]uint64{}
-	for _, d := range disciplines {
-		if tbf, ok := d.(*netlink.Tbf); ok {
-			rates[tbf.LinkIndex] = tbf.Rate * 8
-		}
-	}
-	return rates, nil
 }
