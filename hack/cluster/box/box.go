@@ -85,7 +85,7 @@ func (b *Box) proc(name string) string { return "/proc/" + strconv.Itoa(b.PID())
 
 // haltLimit is how long the processes of a machine may take to end once they
 // have been killed.
-const haltLimit = 30 * time.Second
+const haltLimit = time.Minute
 
 // Halt ends the machine as if its power failed and waits until its processes
 // and cgroups are gone. Its root directory stays for the next Start. It may be

@@ -28,11 +28,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// The steps of a driver after which it dies if it is told to.
+const (
+	stepPrepare = "driver prepares"
+	stepFork    = "driver forks"
+)
+
 // drive starts a machine, says so, and waits to be killed.
 func drive(plan string) {
 	var b blueprint
 	err := json.Unmarshal([]byte(plan), &b)
-	if err == nil {
+	if err == nil && (b.Sabotage.Step == stepPrepare || b.Sabotage.Step == stepFork) {
+		err = driveUntil(b)
+	} else if err == nil {
 		_, err = start(context.Background(), b.Spec, b.Sabotage)
 	}
 	if err != nil {
@@ -43,8 +51,23 @@ func drive(plan string) {
 	select {}
 }
 
+// driveUntil starts a machine as far as it is told, and dies.
+func driveUntil(b blueprint) error {
+	l := launch{spec: b.Spec}
+	if err := l.prepare(context.Background()); err != nil {
+		return err
+	}
+	if b.Sabotage.Step == stepFork {
+		if _, err := l.fork(); err != nil {
+			return err
+		}
+	}
+	os.Exit(3)
+	return nil
+}
+
 // testLimit ends what should not take a second.
-const testLimit = 30 * time.Second
+const testLimit = 2 * time.Minute
 
 // newSpec is a machine for a test; nothing but logs may be left of it.
 func newSpec(t *testing.T, name string) Spec {

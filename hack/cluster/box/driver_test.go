@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,14 +35,20 @@ func startDriver(t *testing.T, spec Spec, sabotage sabotage) (*exec.Cmd, *bufio.
 	return cmd, bufio.NewReader(out)
 }
 
-// killDriver kills a driver and wants all of its machine to end by itself;
-// then it clears up what cannot: cgroups and the root.
+// killDriver kills a driver and wants its machine to end.
 func killDriver(t *testing.T, driver *exec.Cmd, spec Spec) {
 	t.Helper()
 	if err := driver.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = driver.Wait()
+	endsByItself(t, spec)
+}
+
+// endsByItself wants all of a machine to end whose driver has; then it clears up
+// what cannot: cgroups and the root.
+func endsByItself(t *testing.T, spec Spec) {
+	t.Helper()
 	eventually(t, "no process is left", func() bool { return len(processes(t, spec.Name)) == 0 && !held(t, spec) })
 	if err := Sweep(filepath.Dir(spec.Cgroup)); err != nil {
 		t.Error(err)
@@ -82,14 +86,18 @@ func TestDriverKilled(t *testing.T) {
 	}
 }
 
-// TestDriverKilledAnywhere kills the driver at times that fall between steps,
-// before its first and after its last.
-func TestDriverKilledAnywhere(t *testing.T) {
-	for ms := 0; ms < 90; ms += 6 {
-		spec := newSpec(t, fmt.Sprintf("node%d", ms))
-		driver, _ := startDriver(t, spec, sabotage{})
-		<-time.After(time.Duration(ms) * time.Millisecond)
-		killDriver(t, driver, spec)
+// TestDriverDies has the driver end before it forks the first process, and right
+// after, when that may not have executed yet.
+func TestDriverDies(t *testing.T) {
+	for _, step := range []string{stepPrepare, stepFork} {
+		t.Run(step, func(t *testing.T) {
+			spec := newSpec(t, "node1")
+			driver, _ := startDriver(t, spec, sabotage{Step: step})
+			if err := driver.Wait(); err == nil || err.Error() != "exit status 3" {
+				t.Errorf("driver: %v", err)
+			}
+			endsByItself(t, spec)
+		})
 	}
 }
 

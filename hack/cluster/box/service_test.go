@@ -30,17 +30,20 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TestServiceReady wants StartService to return when the probe says so.
+// TestServiceReady wants StartService to return when the probe says so, at the
+// third time here.
 func TestServiceReady(t *testing.T) {
 	b := startBox(t, newSpec(t, "node1"))
 	err := b.StartService(t.Context(), Service{
-		Name: "slow", Args: []string{"sh", "-c", "echo starting with $WORD; sleep 0.2; touch /run/up; exec sleep 1000"},
-		Env: []string{"WORD=it", "UP=/run/up"}, Ready: []string{"sh", "-c", "test -e $UP"},
+		Name: "slow", Args: []string{"sh", "-c", "echo starting with $WORD; exec sleep 1000"},
+		Env: []string{"WORD=it", "PROBES=/run/probes"}, Ready: []string{"sh", "-c", "echo >> $PROBES; test $(wc -l < $PROBES) -ge 3"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh(t, b, "test -e /run/up")
+	if got := sh(t, b, "wc -l < /run/probes"); got != "3" {
+		t.Errorf("%s probes, want 3", got)
+	}
 	if got := state(t, b, "slow", Running); got.PID == 0 || got.Since.IsZero() {
 		t.Errorf("status %+v", got)
 	}

@@ -12,7 +12,7 @@ func TestMain(m *testing.M) {
 }
 
 // testLimit ends what should not take a second.
-const testLimit = 30 * time.Second
+const testLimit = 2 * time.Minute
 
 // eventually waits for what happens in its own time.
 func eventually(t *testing.T, what string, holds func() bool) {

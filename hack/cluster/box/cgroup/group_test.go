@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -255,10 +256,12 @@ func TestKill(t *testing.T) {
 			t.Errorf("process %d: %v, want killed", cmd.Process.Pid, err)
 		}
 	}
-	if err := outside.Process.Kill(); err != nil { // it has not been waited for, so it must be alive
-		t.Errorf("process outside: %v", err)
+	if err := outside.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
 	}
-	_ = outside.Wait()
+	if err := outside.Wait(); err == nil || err.Error() != "signal: terminated" {
+		t.Errorf("process outside: %v, want only what it was sent", err)
+	}
 	if err := g.Remove(); err != nil {
 		t.Error(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killLimit is how long a killed process may take to end.
-const killLimit = 10 * time.Second
+// killLimit is how long a killed process may take to end. It is far more than any takes.
+const killLimit = time.Minute
 
 // Kill kills all processes in the cgroup and below it, and waits until they
 // have ended. It refuses to kill the caller.

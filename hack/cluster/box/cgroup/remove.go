@@ -13,7 +13,7 @@ import (
 // The kernel lets go of a cgroup some time after its last process was waited
 // for, and tells nobody when: removal is tried again, ever less often.
 const (
-	removeLimit = 10 * time.Second
+	removeLimit = time.Minute
 	removeFirst = 2 * time.Millisecond
 	removeMost  = 100 * time.Millisecond
 )

@@ -49,7 +49,7 @@ func getCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&g.ca, "ca", "", "file with the certificates that the server's must lead to")
 	cmd.Flags().StringVar(&g.token, "token", "", "file with a bearer token")
-	cmd.Flags().DurationVar(&g.timeout, "timeout", 5*time.Second, "when to give up")
+	cmd.Flags().DurationVar(&g.timeout, "timeout", time.Minute, "when to give up")
 	cmd.Flags().Int64Var(&g.limit, "limit", 4096, "bytes of the answer to print")
 	return cmd
 }
