@@ -4,61 +4,30 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"encoding/pem"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admission "k8s.io/api/admission/v1"
 )
 
-// listening starts the server and returns the address of each kind that it printed.
-func listening(t *testing.T, s serving) map[string]string {
-	t.Helper()
+func TestServe(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- s.run(ctx, w) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("server: %v", err)
-		}
-	})
-	addresses := map[string]string{}
-	line := make([]byte, 256)
-	for range 3 {
-		n, err := r.Read(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kind, address, _ := strings.Cut(strings.TrimSpace(string(line[:n])), " ")
-		addresses[kind] = address
-	}
-	return addresses
-}
-
-func TestServe(t *testing.T) {
-	t.Parallel()
-	at := listening(t, serving{http: "127.0.0.1:0", tcp: "127.0.0.1:0", udp: "127.0.0.1:0"})
-	for _, network := range []string{"tcp", "udp"} {
-		var out bytes.Buffer
-		if err := echo(t.Context(), &out, network, at[network], "some text"); err != nil {
-			t.Error(err)
-		}
-		if !strings.HasPrefix(out.String(), "echo from "+at[network]+" to 127.0.0.1:") {
-			t.Errorf("%s: printed %q", network, out.String())
-		}
+	go func() { done <- serve(ctx, w, "127.0.0.1:0") }()
+	var address string
+	if _, err := fmt.Fscanf(r, "http %s\n", &address); err != nil {
+		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	g := getting{url: "http://" + at["http"] + "/path", timeout: time.Minute, limit: 4096}
-	if err := g.run(t.Context(), &out); err != nil {
+	if err := get(t.Context(), &out, "http://"+address+"/path"); err != nil {
 		t.Error(err)
 	}
 	name, err := os.Hostname()
@@ -68,60 +37,18 @@ func TestServe(t *testing.T) {
 	if !strings.HasPrefix(out.String(), "200 OK ") || !strings.Contains(out.String(), name+" answers GET /path of 127.0.0.1:") {
 		t.Errorf("printed %q", out.String())
 	}
-}
-
-func TestEchoFails(t *testing.T) {
-	t.Parallel()
-	liar := httptest.NewServer(http.NotFoundHandler()) // answers, but with something else
-	defer liar.Close()
-	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, err := range map[string]error{
-		"other answer": echo(t.Context(), io.Discard, "tcp", liar.Listener.Addr().String(), "GET / HTTP/1.0\r\n\r\n"),
-		"no answer":    echo(ended, io.Discard, "udp", liar.Listener.Addr().String(), "text"),
-		"no text":      echo(t.Context(), io.Discard, "udp", liar.Listener.Addr().String(), ""),
-	} {
-		if err == nil {
-			t.Errorf("%s: no error", name)
-		}
+	if err := <-done; err != nil {
+		t.Errorf("server: %v", err)
 	}
 }
 
-// A path alone is asked of the API server, with the pod's token and authority.
-func TestGetAsServiceAccount(t *testing.T) {
+func TestGetFails(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer secret" {
-			http.Error(w, "who are you?", http.StatusUnauthorized)
-		}
-	}))
+	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	dir := t.TempDir()
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	for name, content := range map[string][]byte{"ca.crt": authority, "token": []byte("secret\n"), "other": []byte("guess")} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	host, port, _ := strings.Cut(server.Listener.Addr().String(), ":")
-	environment := map[string]string{"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
-	g := getting{url: "/api", timeout: time.Minute}
-	if err := g.asServiceAccount(dir, func(name string) string { return environment[name] }); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.run(t.Context(), io.Discard); err != nil {
-		t.Error(err)
-	}
-	g.token = filepath.Join(dir, "other")
-	if err := g.run(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "401") {
-		t.Errorf("with another token: %v", err)
-	}
-	g.ca = ""
-	if err := g.run(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("without the authority: %v", err)
-	}
-	if err := g.asServiceAccount(dir, func(string) string { return "" }); err == nil {
-		t.Error("outside of a pod: no error")
+	if err := get(t.Context(), io.Discard, server.URL); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("error %v, want the status", err)
 	}
 }
 
