@@ -69,7 +69,7 @@ func Listen(ctx context.Context, root string) (*Host, error) {
 
 // listen makes a socket and the directory that it is in.
 func listen(ctx context.Context, socket string) (net.Listener, error) {
-	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(socket), 0o750); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -32,12 +32,7 @@ const (
 // Set is where programs are. It does not change.
 type Set struct {
 	dir   string
-	where map[string]place
-}
-
-// place is one program.
-type place struct {
-	path, version string
+	paths map[string]string // of programs, by name
 }
 
 // The directories of a set.
@@ -102,16 +97,12 @@ func (s *Set) CNIDir() string { return filepath.Join(s.dir, cniDir) }
 // Path is the absolute path of a program. The error for one that the set does
 // not have is fs.ErrNotExist.
 func (s *Set) Path(program string) (string, error) {
-	p, ok := s.where[program]
+	p, ok := s.paths[program]
 	if !ok {
 		return "", fmt.Errorf("program %q: not in the families asked for: %w", program, fs.ErrNotExist)
 	}
-	return p.path, nil
+	return p, nil
 }
-
-// Version is the version of a program: that of its module, v1.36.3, or of its
-// Debian package; empty if the set does not have it.
-func (s *Set) Version(program string) string { return s.where[program].version }
 
 // maker is one run of Ensure.
 type maker struct {

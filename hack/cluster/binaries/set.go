@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // set puts the programs of products together, and removes from the cache what
@@ -17,13 +15,13 @@ func (m *maker) set(products []product) (*Set, error) {
 	for _, p := range products {
 		dirs = append(dirs, p.dir)
 	}
-	s := &Set{dir: filepath.Join(m.setsDir(), key(dirs)), where: map[string]place{}}
+	s := &Set{dir: filepath.Join(m.setsDir(), key(dirs)), paths: map[string]string{}}
 	if err := assemble(s.dir, products); err != nil {
 		return nil, fmt.Errorf("put programs together: %w", err)
 	}
 	for _, p := range products {
-		for name, version := range p.versions {
-			s.where[name] = place{path: filepath.Join(s.dir, p.target(), name), version: version}
+		for name := range p.versions {
+			s.paths[name] = filepath.Join(s.dir, p.target(), name)
 		}
 	}
 	return s, m.prune()
@@ -88,6 +86,3 @@ func linkAll(from, to string) error {
 		return os.Link(file, filepath.Join(to, name))
 	})
 }
-
-// Programs are the names of all programs, sorted.
-func (s *Set) Programs() []string { return slices.Sorted(maps.Keys(s.where)) }

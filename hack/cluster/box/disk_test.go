@@ -45,7 +45,7 @@ func loops(t *testing.T, spec Spec) []string {
 func TestDisk(t *testing.T) {
 	spec := newDiskSpec(t)
 	first := startBox(t, spec)
-	_, err := first.Output(t.Context(), "sh", "-c", "echo data > /var/lib/data; sync; cat /dev/zero > /var/lib/full")
+	_, err := output(t, first, "echo data > /var/lib/data; sync; cat /dev/zero > /var/lib/full")
 	if err == nil || !strings.Contains(err.Error(), "No space left on device") {
 		t.Errorf("writing more than there is place for: %v", err)
 	}

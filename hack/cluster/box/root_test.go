@@ -51,8 +51,8 @@ func TestRoot(t *testing.T) {
 		{"grep -v shared: /proc/self/mountinfo", ""},
 		{"cat /proc/self/mountinfo | cut -d' ' -f5 | head -1", "/"},
 	} {
-		out, _ := b.Output(t.Context(), "sh", "-c", test.script)
-		if diff := cmp.Diff(test.want, strings.TrimRight(string(out), "\n")); diff != "" {
+		out, _ := output(t, b, test.script)
+		if diff := cmp.Diff(test.want, strings.TrimRight(out, "\n")); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", test.script, diff)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,17 +53,6 @@ func (b *Box) Run(ctx context.Context, c Command) error {
 		return &ExitError{Program: c.Args[0], Status: status}
 	}
 	return nil
-}
-
-// Output runs a program as [Box.Run] does and returns what it wrote to its
-// stdout; what it wrote to its stderr goes into the error.
-func (b *Box) Output(ctx context.Context, args ...string) ([]byte, error) {
-	var stdout, stderr strings.Builder
-	err := b.Run(ctx, Command{Args: args, Stdout: &stdout, Stderr: &stderr})
-	if text := strings.TrimSpace(stderr.String()); err != nil && text != "" {
-		err = fmt.Errorf("%w: %s", err, text)
-	}
-	return []byte(stdout.String()), err
 }
 
 // run is Run with the status for a result.

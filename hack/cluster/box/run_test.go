@@ -145,7 +145,7 @@ func TestRunCancel(t *testing.T) {
 func TestReaping(t *testing.T) {
 	b := startBox(t, newSpec(t, "node1"))
 	for range 8 {
-		out, err := b.Output(t.Context(), "sh", "-c", "for i in 1 2 3 4 5; do (sleep 0.01 &) ; done; exit 5")
+		out, err := output(t, b, "for i in 1 2 3 4 5; do (sleep 0.01 &) ; done; exit 5")
 		var exit *ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 5 {
 			t.Fatalf("%q, %v", out, err)

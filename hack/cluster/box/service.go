@@ -147,9 +147,6 @@ func (b *Box) Restart(ctx context.Context, name string) error {
 // Services returns how all services are, by name.
 func (b *Box) Services() ([]Status, error) { return b.list(context.Background()) }
 
-// Service returns how one service is.
-func (b *Box) Service(name string) (Status, error) { return b.service(context.Background(), name) }
-
 func (b *Box) list(ctx context.Context) ([]Status, error) {
 	r, err := b.orders.call(ctx, order{Verb: verbServices})
 	if err != nil {

@@ -17,7 +17,7 @@ func state(t *testing.T, b *Box, name string, want State) Status {
 	var status Status
 	eventually(t, name+" is "+string(want), func() bool {
 		var err error
-		if status, err = b.Service(name); err != nil {
+		if status, err = b.service(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 		return status.State == want
@@ -134,7 +134,7 @@ func TestServiceRestart(t *testing.T) {
 		t.Errorf("once: %+v", got)
 	}
 	eventually(t, "always runs again", func() bool {
-		got, err := b.Service("always")
+		got, err := b.service(t.Context(), "always")
 		return err == nil && got.State == Running && got.PID != first.PID && got.Restarts == 1 && got.Exit == "signal: killed"
 	})
 	for _, err := range []error{b.Kill("once"), b.Pause("once"), b.Resume("once")} {
@@ -149,7 +149,7 @@ func TestServiceRestart(t *testing.T) {
 	// One that fails again and again waits ever longer, and stops at once.
 	start("loop", true, "exit 3")
 	eventually(t, "loop was tried three times", func() bool {
-		got, err := b.Service("loop")
+		got, err := b.service(t.Context(), "loop")
 		return err == nil && got.Restarts >= 3 && got.State == Waiting && got.Exit == "exit status 3"
 	})
 	if err := b.Stop("loop"); err != nil {

@@ -12,11 +12,6 @@ func TestLinks(t *testing.T) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("earned skip: no program ip, which makes links")
 	}
-	ns, err := fabric.NetNS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ns.Close()
 	link := exec.CommandContext(t.Context(), "nsenter", "-t", itoa(node.PID()), "-n", "ip", "link", "add", "eth0", "type", "veth", "peer", "name", "n1", "netns", itoa(fabric.PID()))
 	if out, err := link.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

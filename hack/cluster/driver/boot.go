@@ -132,14 +132,14 @@ func (c *Cluster) importImage(ctx context.Context, name string, b *box.Box, path
 		return "", err
 	}
 	defer archive.Close()
-	var said bytes.Buffer
+	var said, failure bytes.Buffer
 	err = b.Run(ctx, box.Command{
 		// The label is how the runtime's kubelet side knows an image that it did not pull itself.
 		Args:  []string{"ctr", "--namespace", "k8s.io", "images", "import", "--label", "io.cri-containerd.image=managed", "-"},
-		Stdin: archive, Stdout: &said, Stderr: &said,
+		Stdin: archive, Stdout: &said, Stderr: &failure,
 	})
 	if err != nil {
-		return "", fmt.Errorf("import %s on %s: %w: %s", path, name, err, said.String())
+		return "", fmt.Errorf("import %s on %s: %w: %s", path, name, err, failure.String())
 	}
 	return said.String(), nil
 }

@@ -33,24 +33,8 @@ func (f *Fabric) Connect(node string) error {
 			if err := errors.Join(errs...); err != nil {
 				return err
 			}
-			return errors.Join(f.routesOf(m, n), f.routesTo(fabric, n, machine.route))
+			return errors.Join(f.routesOf(m, n), f.routesTo(fabric, n))
 		})
-	})
-}
-
-// Disconnect pulls all cables of a node out of the fabric and removes its
-// routes to the node. The node itself may be gone.
-func (f *Fabric) Disconnect(node string) error {
-	n, ok := f.plan.Node(node)
-	if !ok {
-		return f.unknown(node)
-	}
-	return f.in(plan.Fabric, func(fabric machine) error {
-		errs := []error{f.routesTo(fabric, n, machine.noRoute)}
-		for _, l := range f.plan.Links(n) {
-			errs = append(errs, fabric.noLink(l.Port))
-		}
-		return errors.Join(errs...)
 	})
 }
 
@@ -160,15 +144,15 @@ func (f *Fabric) routesOf(m machine, n plan.Node) error {
 	return errors.Join(errs...)
 }
 
-// routesTo does something to each of the fabric's routes to a node's pods.
-func (f *Fabric) routesTo(fabric machine, n plan.Node, do func(machine, netlink.Link, netip.Prefix, netip.Addr) error) error {
+// routesTo makes the fabric's routes to a node's pods.
+func (f *Fabric) routesTo(fabric machine, n plan.Node) error {
 	bridge, err := fabric.link(plan.Bridge)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for i, pods := range n.Pods {
-		errs = append(errs, do(fabric, bridge, pods, n.Host[i].Addr()))
+		errs = append(errs, fabric.route(bridge, pods, n.Host[i].Addr()))
 	}
 	return errors.Join(errs...)
 }

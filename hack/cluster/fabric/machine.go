@@ -97,15 +97,6 @@ func (m machine) route(link netlink.Link, to netip.Prefix, via netip.Addr) error
 	return nil
 }
 
-// noRoute removes what route made.
-func (m machine) noRoute(link netlink.Link, to netip.Prefix, via netip.Addr) error {
-	err := m.RouteDel(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(to), Gw: via.AsSlice()})
-	if err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("remove route to %v by %v on %s: %w", to, via, link.Attrs().Name, err)
-	}
-	return nil
-}
-
 // noLink removes a link, and of a pair the other end.
 func (m machine) noLink(name string) error {
 	link, err := m.link(name)

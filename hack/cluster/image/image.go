@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -25,7 +24,7 @@ const (
 )
 
 // all are the images that can be made.
-var all = []string{Pause, Railhead, Tools, CoreDNS}
+func all() []string { return []string{Pause, Railhead, Tools, CoreDNS} }
 
 // Image is an image in an archive that `ctr images import` takes.
 type Image struct {
@@ -54,7 +53,7 @@ func Build(ctx context.Context, c Config, names ...string) ([]Image, error) {
 		c.Progress = io.Discard
 	}
 	if len(names) == 0 {
-		names = all
+		names = all()
 	}
 	if err := os.MkdirAll(c.Cache, 0o755); err != nil {
 		return nil, err
@@ -76,11 +75,12 @@ func Build(ctx context.Context, c Config, names ...string) ([]Image, error) {
 
 // Named finds an image of ours by what a user calls it: its name, with or without registry and tag.
 func Named(word string) (name string, ok bool) {
-	i := slices.IndexFunc(all, func(name string) bool { return word == name || word == short(name) })
-	if i < 0 {
-		return "", false
+	for _, name := range all() {
+		if word == name || word == short(name) {
+			return name, true
+		}
 	}
-	return all[i], true
+	return "", false
 }
 
 // short is a name without registry and tag.

@@ -23,9 +23,6 @@ type file struct {
 	target  string // of a symbolic link
 }
 
-// executable is a file as a program.
-func executable(content []byte) file { return file{mode: 0o755, content: content} }
-
 // symlink is a link to a target.
 func symlink(target string) file { return file{mode: fs.ModeSymlink | 0o777, target: target} }
 

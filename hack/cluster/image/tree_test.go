@@ -50,7 +50,7 @@ func list(t *testing.T, layer []byte) []listed {
 func TestLayer(t *testing.T) {
 	t.Parallel()
 	tr := tree{
-		"usr/bin/tool": executable([]byte("binary")),
+		"usr/bin/tool": {mode: 0o755, content: []byte("binary")},
 		"tmp":          directory(fs.ModeSticky | 0o777),
 		"bin":          symlink("usr/bin"),
 		"usr/bin":      directory(0o700),
@@ -103,7 +103,7 @@ func TestWrite(t *testing.T) {
 	t.Parallel()
 	archive := filepath.Join(t.TempDir(), "image.tar")
 	run := command{program: []string{"/tool"}, arguments: []string{"-x"}}
-	if err := write(archive, "localhost/test/tool:1", tree{"tool": executable([]byte("binary"))}, run); err != nil {
+	if err := write(archive, "localhost/test/tool:1", tree{"tool": {mode: 0o755, content: []byte("binary")}}, run); err != nil {
 		t.Fatal(err)
 	}
 	tag, err := name.NewTag("localhost/test/tool:1", name.WeakValidation)

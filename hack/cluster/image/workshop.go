@@ -66,7 +66,7 @@ func (w *workshop) recipe(ctx context.Context, name string) (recipe, error) {
 	case CoreDNS:
 		return w.coredns()
 	}
-	return recipe{}, fmt.Errorf("not one of %s", strings.Join(all, ", "))
+	return recipe{}, fmt.Errorf("not one of %s", strings.Join(all(), ", "))
 }
 
 // image returns an image from the cache, where it is made first if it is not there.

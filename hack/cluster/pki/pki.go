@@ -1,6 +1,10 @@
 // Package pki makes the certificates and keys of one cluster, in memory and
 // for one year. It writes no files and keeps nothing: a cluster that starts
 // anew gets new ones.
+//
+// This package is frozen: the certificate phases of kubeadm were looked at in its
+// place. They make neither a kubelet's serving certificate nor kube-proxy's, so
+// that signing would stay, beside another program to build and its files to read.
 package pki
 
 import (
