@@ -150,18 +150,6 @@ func TestRail(t *testing.T) {
 	Eventually(t, func() string { return missing("carrier of a rail that is mended", carrier(), "1") })
 	ping()
 
-	if err := c.Limit("node1", rail, "20M"); err != nil {
-		t.Fatal(err)
-	}
-	if out := c.Exec(t, ns, "on-node1", "tc", "qdisc", "show", "dev", rail); !strings.Contains(out, "tbf") || !strings.Contains(out, "20Mbit") {
-		t.Errorf("queue of a limited rail: %s, want a token bucket of 20 Mbit/s", out)
-	}
-	if err := c.Mend("node1", rail); err != nil {
-		t.Fatal(err)
-	}
-	if faults := c.machines(t)[1].Faults; len(faults) != 0 {
-		t.Errorf("faults %q after all was mended", faults)
-	}
 	if err := c.Cut("node1", "enp99s0f0np0"); err == nil || !strings.Contains(err.Error(), "enp11s0f0np0") {
 		t.Errorf("cut of a link that is not there: %v, want an error that says which are", err)
 	}
