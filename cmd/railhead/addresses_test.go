@@ -6,13 +6,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"railhead/internal/golden"
 )
 
 // TestAddresses prints the addresses of testdata/cluster/addresses.yaml, and
 // explains its pods.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
-	for golden, args := range map[string][]string{
+	for name, args := range map[string][]string{
 		"addresses.txt":           {"addresses"},
 		"addresses.pool.txt":      {"addresses", "--pool", "rail0"},
 		"addresses.node.txt":      {"addresses", "--node", "n2", "-o", "wide"},
@@ -36,24 +38,24 @@ func TestAddresses(t *testing.T) {
 		"explain.no-name.txt":     {"explain", "pod", "ai/a/b"},
 		"explain.contradicts.txt": {"explain", "pod", "ai/train-0", "-n", "ml"},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, kubeconfig := newAPIServer(t, "addresses.yaml")
-			compareRun(t, golden, kubeconfig, args)
+			compareRun(t, name, kubeconfig, args)
 		})
 	}
 }
 
 // compareRun runs a command line against an API server and compares what it
 // prints.
-func compareRun(t *testing.T, golden, kubeconfig string, args []string) {
+func compareRun(t *testing.T, name, kubeconfig string, args []string) {
 	t.Helper()
 	stdout, stderr, status := railhead(t, append(args, "--kubeconfig", kubeconfig)...)
 	got := stdout
-	if filepath.Ext(golden) == ".txt" {
+	if filepath.Ext(name) == ".txt" {
 		got += trailer(stderr, status)
 	}
-	compareGolden(t, filepath.Join("testdata", "addresses", golden), unnamed(got, kubeconfig))
+	golden.Equal(t, filepath.Join("testdata", "addresses", name), unnamed(got, kubeconfig))
 }
 
 // unnamed is what was printed without the names that differ from run to run.
@@ -68,7 +70,7 @@ var localServer = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 // read: what is left is shown.
 func TestAddressesUnknown(t *testing.T) {
 	t.Parallel()
-	for golden, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		status int
 		kinds  []string
 		args   []string
@@ -88,13 +90,13 @@ func TestAddressesUnknown(t *testing.T) {
 		"no-crds.explain.txt":      {http.StatusNotFound, []string{"PoolLedger", "AddressLease"}, []string{"explain", "pod", "ai/waits"}},
 		"forbidden.replicaset.txt": {http.StatusForbidden, []string{"ReplicaSet"}, []string{"explain", "pod", "ai/web-a"}},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, kubeconfig := newAPIServer(t, "addresses.yaml")
 			for _, kind := range tt.kinds {
 				a.answers[resources[kind]] = tt.status
 			}
-			compareRun(t, golden, kubeconfig, tt.args)
+			compareRun(t, name, kubeconfig, tt.args)
 		})
 	}
 }
@@ -103,7 +105,7 @@ func TestAddressesUnknown(t *testing.T) {
 // what made the ReplicaSet, and the endpoint of a virtual machine by its name.
 func TestExplainReads(t *testing.T) {
 	t.Parallel()
-	for golden, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		change func(*testing.T, *apiServer)
 		pod    string
 	}{
@@ -130,11 +132,11 @@ func TestExplainReads(t *testing.T) {
 			}}
 		}, "ai/web-a"},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, kubeconfig := newAPIServer(t, "addresses.yaml")
 			tt.change(t, a)
-			compareRun(t, golden, kubeconfig, []string{"explain", "pod", tt.pod})
+			compareRun(t, name, kubeconfig, []string{"explain", "pod", tt.pod})
 		})
 	}
 }
@@ -149,7 +151,7 @@ func TestExplainStates(t *testing.T) {
 		}
 		fields[key], object[field] = value, fields
 	}
-	for golden, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		change func(t *testing.T, a *apiServer)
 		args   []string
 	}{
@@ -186,11 +188,11 @@ func TestExplainStates(t *testing.T) {
 			a.fence(t, "n2")
 		}, []string{"ai/waits"}},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, kubeconfig := newAPIServer(t, "addresses.yaml")
 			tt.change(t, a)
-			compareRun(t, golden, kubeconfig, append([]string{"explain", "pod"}, tt.args...))
+			compareRun(t, name, kubeconfig, append([]string{"explain", "pod"}, tt.args...))
 		})
 	}
 }
@@ -212,17 +214,17 @@ func (a *apiServer) fence(t *testing.T, node string) {
 // TestLeases wants what leases say to be told beside who has what.
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	for golden, args := range map[string][]string{
+	for name, args := range map[string][]string{
 		"leases.txt":      {"addresses", "--recheck", "1ms"},
 		"leases.pool.txt": {"addresses", "--recheck", "1ms", "--pool", "rail0"},
 		"leases.yaml":     {"addresses", "--recheck", "1ms", "--node", "n2", "-o", "yaml"},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, kubeconfig := newAPIServer(t, "addresses.yaml")
 			a.fence(t, "n2")
 			a.object(t, "AddressLease", "n1")["metadata"].(map[string]any)["generation"] = 5
-			compareRun(t, golden, kubeconfig, args)
+			compareRun(t, name, kubeconfig, args)
 		})
 	}
 }
@@ -231,17 +233,17 @@ func TestLeases(t *testing.T) {
 // that tells, beside conflicts too.
 func TestNonsense(t *testing.T) {
 	t.Parallel()
-	for golden, args := range map[string][]string{
+	for name, args := range map[string][]string{
 		"nonsense.txt":  {"addresses", "--recheck", "0"},
 		"nonsense.json": {"addresses", "--recheck", "0", "--node", "n2", "--pool", "rail1", "-o", "json"},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, kubeconfig := newAPIServer(t, "addresses.yaml")
 			a.spoil(t)
 			pins := a.object(t, "AddressLease", "n2")["spec"].(map[string]any)["pins"].([]any)
 			pins[0].(map[string]any)["identity"] = "Nonsense"
-			compareRun(t, golden, kubeconfig, args)
+			compareRun(t, name, kubeconfig, args)
 		})
 	}
 }
@@ -299,18 +301,18 @@ func (a *apiServer) spoil(t *testing.T) {
 // TestConflicts wants conflicts shown, and an exit status that tells.
 func TestConflicts(t *testing.T) {
 	t.Parallel()
-	for golden, args := range map[string][]string{
+	for name, args := range map[string][]string{
 		"conflicts.txt":      {"addresses", "--recheck", "0"},
 		"conflicts.pool.txt": {"addresses", "--recheck", "1ms", "--pool", "rail0"},
 		"conflicts.node.txt": {"addresses", "--recheck", "1ms", "--node", "n3"},
 		"conflicts.json":     {"addresses", "--recheck", "0", "-o", "json", "--node", "n3"},
 		"explain.spoilt.txt": {"explain", "pod", "ai/train-0"},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, kubeconfig := newAPIServer(t, "addresses.yaml")
 			a.spoil(t)
-			compareRun(t, golden, kubeconfig, args)
+			compareRun(t, name, kubeconfig, args)
 		})
 	}
 }

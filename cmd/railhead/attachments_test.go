@@ -20,6 +20,7 @@ import (
 	"railhead/internal/attach"
 	"railhead/internal/attach/record"
 	"railhead/internal/attach/routing"
+	"railhead/internal/golden"
 	"railhead/internal/ipam/journal"
 	"railhead/internal/kernel/netns"
 )
@@ -156,7 +157,7 @@ func attachments(t *testing.T, isRoot bool, args ...string) (stdout, stderr stri
 func TestAttachments(t *testing.T) {
 	t.Parallel()
 	dir := recorded(t)
-	for golden, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		isRoot bool
 		args   []string
 	}{
@@ -170,14 +171,14 @@ func TestAttachments(t *testing.T) {
 		"attachments.json":        {true, []string{"trainer-0", "-o", "json"}},
 		"attachments.yaml":        {true, []string{"ends-0", "begins-0", "-o", "yaml"}},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			stdout, stderr, status := attachments(t, tt.isRoot, append(tt.args, "--dir", dir)...)
 			got := stdout
-			if filepath.Ext(golden) == ".txt" {
+			if filepath.Ext(name) == ".txt" {
 				got += trailer(stderr, status)
 			}
-			compareGolden(t, filepath.Join("testdata", "attachments", golden), got)
+			golden.Equal(t, filepath.Join("testdata", "attachments", name), got)
 		})
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"railhead/internal/golden"
 )
 
 // TestCluster prints the pools and networks of testdata/cluster.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	for golden, args := range map[string][]string{
+	for name, args := range map[string][]string{
 		"pools.txt":               {"pools"},
 		"pools.used.wide.txt":     {"pools", "--sort", "used", "-o", "wide"},
 		"pools.named.txt":         {"pools", "six", "rail0"},
@@ -27,15 +29,15 @@ func TestCluster(t *testing.T) {
 		"networks.absent.txt":     {"networks", "-n", "ml", "rail0"},
 		"networks.no-context.txt": {"networks", "--context", "other"},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, kubeconfig := newAPIServer(t, "objects.yaml")
 			stdout, stderr, status := railhead(t, append(args, "--kubeconfig", kubeconfig)...)
 			got := stdout
-			if filepath.Ext(golden) == ".txt" {
+			if filepath.Ext(name) == ".txt" {
 				got += trailer(stderr, status)
 			}
-			compareGolden(t, filepath.Join("testdata", "cluster", golden), unnamed(got, kubeconfig))
+			golden.Equal(t, filepath.Join("testdata", "cluster", name), unnamed(got, kubeconfig))
 		})
 	}
 }
@@ -57,7 +59,7 @@ func TestClusterErrors(t *testing.T) {
 		}
 		return answers
 	}
-	for golden, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		answers map[string]int
 		args    []string
 	}{
@@ -72,12 +74,12 @@ func TestClusterErrors(t *testing.T) {
 		"no-smc.networks.txt":      {without(http.StatusNotFound, "SpiderMultusConfig"), []string{"networks", "-A"}},
 		"nad-unknown.networks.txt": {without(http.StatusForbidden, "NetworkAttachmentDefinition"), []string{"networks"}},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, kubeconfig := newAPIServer(t, "objects.yaml")
 			a.answers = tt.answers
 			stdout, stderr, status := railhead(t, append(tt.args, "--kubeconfig", kubeconfig)...)
-			compareGolden(t, filepath.Join("testdata", "cluster", golden), unnamed(stdout+trailer(stderr, status), kubeconfig))
+			golden.Equal(t, filepath.Join("testdata", "cluster", name), unnamed(stdout+trailer(stderr, status), kubeconfig))
 		})
 	}
 }

@@ -63,7 +63,7 @@ func TestExplainAttached(t *testing.T) {
 		t.Helper()
 		a.annotate(t, map[string]string{npwg.AnnotationStatus: status, record.Annotation: reported(t)})
 	}
-	for golden, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		change func(*testing.T, *apiServer)
 		args   []string
 	}{
@@ -109,11 +109,11 @@ func TestExplainAttached(t *testing.T) {
 			a.answers[resources["Event"]] = http.StatusForbidden
 		}, []string{"ai/web-a"}},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, kubeconfig := newAPIServer(t, "addresses.yaml")
 			tt.change(t, a)
-			compareRun(t, golden, kubeconfig, append([]string{"explain", "pod"}, tt.args...))
+			compareRun(t, name, kubeconfig, append([]string{"explain", "pod"}, tt.args...))
 		})
 	}
 }

@@ -2,19 +2,15 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"railhead/internal/golden"
 	"railhead/internal/kernel/archive"
 )
-
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
 // machines returns the archives of machines by name.
 func machines(t *testing.T) map[string]string {
@@ -49,14 +45,14 @@ func TestMachines(t *testing.T) {
 		t.Run(machine, func(t *testing.T) {
 			t.Parallel()
 			dir := unpacked(t, file)
-			for golden, args := range map[string][]string{
+			for name, args := range map[string][]string{
 				"devices.txt":      {"devices"},
 				"devices.wide.txt": {"devices", "-o", "wide"},
 				"check.txt":        {"check"},
 				"check.wishes.txt": {"check", "--want-netns-mode", "exclusive", "--want-vfs", "12"},
 			} {
 				stdout, stderr, status := railhead(t, append(args, "--sysfs-root", dir)...)
-				compareGolden(t, filepath.Join("testdata", machine, golden), stdout+trailer(stderr, status))
+				golden.Equal(t, filepath.Join("testdata", machine, name), stdout+trailer(stderr, status))
 			}
 		})
 	}
@@ -81,7 +77,7 @@ func TestFormats(t *testing.T) {
 	t.Parallel()
 	const machine = "rxe"
 	file := machines(t)[machine]
-	for golden, args := range map[string][]string{
+	for name, args := range map[string][]string{
 		"devices.json":   {"devices", "-o", "json", "--rails", "veth0,rxe0"},
 		"devices.yaml":   {"devices", "-o", "yaml"},
 		"check.json":     {"check", "-o", "json", "--want-netns-mode", "exclusive"},
@@ -89,14 +85,14 @@ func TestFormats(t *testing.T) {
 		"rails.txt":      {"devices", "--rails", "veth0,rxe0"},
 		"rails-typo.txt": {"devices", "--rails", "veth0,rxe7"},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			stdout, stderr, status := railhead(t, append(args, "--sysfs-root", file)...)
 			got := stdout
-			if filepath.Ext(golden) == ".txt" {
+			if filepath.Ext(name) == ".txt" {
 				got += trailer(stderr, status)
 			}
-			compareGolden(t, filepath.Join("testdata", machine, golden), got)
+			golden.Equal(t, filepath.Join("testdata", machine, name), got)
 		})
 	}
 }
@@ -108,24 +104,4 @@ func trailer(stderr string, status int) string {
 		text += "-- stderr\n" + stderr
 	}
 	return text
-}
-
-func compareGolden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got), go test -update accepts it:\n%s", file, diff)
-	}
 }

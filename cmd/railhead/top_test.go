@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"railhead/internal/golden"
 	"railhead/internal/top"
 )
 
@@ -53,23 +54,23 @@ func runTop(t *testing.T, inProcess startInProcess, args ...string) (stdout, std
 
 func TestTopOnce(t *testing.T) {
 	t.Parallel()
-	for golden, args := range map[string][]string{
+	for name, args := range map[string][]string{
 		"devices.txt":   {"--once"},
 		"pods.txt":      {"pods", "--once", "--unit", "B/s", "--sort", "rx"},
 		"workloads.txt": {"workloads", "--filter", "jobset"}, // standard output is no terminal
 		"pods.json":     {"pods", "-o", "json", "--filter", "worker-1"},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				stdout, stderr, err := runTop(t, sampled(t), append(args, "--local", "--interval", "10s")...)
 				if err != nil || stderr != "railhead: watching this node, without an agent, for 10s\n" {
 					t.Errorf("error %v, standard error %q", err, stderr)
 				}
-				if filepath.Ext(golden) == ".json" {
+				if filepath.Ext(name) == ".json" {
 					stdout = withoutTime(t, stdout)
 				}
-				compareGolden(t, filepath.Join("testdata", "top", golden), stdout)
+				golden.Equal(t, filepath.Join("testdata", "top", name), stdout)
 			})
 		})
 	}

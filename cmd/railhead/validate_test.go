@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"railhead/internal/golden"
 	"railhead/internal/validation"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("testdata", "validate")
-	for golden, args := range map[string][]string{
+	for name, args := range map[string][]string{
 		"good.txt":       {"-f", "good"},
 		"good.json":      {"-f", "good", "-o", "json"},
 		"good.conf.txt":  {"-f", "good/pools.yaml", "--conf", "conf.yml"},
@@ -28,14 +29,14 @@ func TestValidate(t *testing.T) {
 		"duplicates.txt": {"-R", "-f", "duplicates"},
 		"quiet.txt":      {"-f", "good", "-q"},
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			stdout, stderr, status := railhead(t, append([]string{"validate"}, within(dir, args)...)...)
 			got := strings.ReplaceAll(stdout, dir+string(filepath.Separator), "")
-			if filepath.Ext(golden) == ".txt" {
+			if filepath.Ext(name) == ".txt" {
 				got += trailer(stderr, status)
 			}
-			compareGolden(t, filepath.Join(dir, golden), got)
+			golden.Equal(t, filepath.Join(dir, name), got)
 		})
 	}
 }

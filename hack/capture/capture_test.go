@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"net/netip"
@@ -19,14 +18,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"railhead/internal/check"
+	"railhead/internal/golden"
 	"railhead/internal/inventory"
 	"railhead/internal/kernel/archive"
 	"railhead/internal/kernel/rdmanl"
 	"railhead/internal/kernel/rtnl"
 	"railhead/internal/kernel/sysfs"
 )
-
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
 // unpacked is a copy of a node and what is read there.
 type unpacked struct {
@@ -260,7 +258,7 @@ func TestGolden(t *testing.T) {
 	}
 	n := unpack(t, text)
 	p := testPseudonyms(t)
-	for golden, addresses := range map[string]*pseudonyms{"hidden.txtar": p, "kept.txtar": nil} {
+	for name, addresses := range map[string]*pseudonyms{"hidden.txtar": p, "kept.txtar": nil} {
 		got, left, err := capture(n.root, addresses)
 		if err != nil {
 			t.Fatal(err)
@@ -270,17 +268,17 @@ func TestGolden(t *testing.T) {
 			t.Errorf("captured again, error %v (-first +second):\n%s", err, diff)
 		}
 		if strings.Contains(string(got), "hunter2") {
-			t.Errorf("%s holds a secret", golden)
+			t.Errorf("%s holds a secret", name)
 		}
 		for _, line := range left {
 			if addresses != nil {
 				line = string(p.names([]byte(line)))
 			}
 			if strings.Contains(line, "hunter2") || strings.Contains(line, n.root) || !strings.Contains(string(got), line) {
-				t.Errorf("%s: left out %q: want it in the archive, without secrets and places of the copy", golden, line)
+				t.Errorf("%s: left out %q: want it in the archive, without secrets and places of the copy", name, line)
 			}
 		}
-		compareGolden(t, filepath.Join("testdata", golden), string(got))
+		golden.Equal(t, filepath.Join("testdata", name), got)
 		unpack(t, got)
 		if addresses == nil {
 			continue
@@ -290,23 +288,6 @@ func TestGolden(t *testing.T) {
 				t.Errorf("address %s is still there", address)
 			}
 		}
-	}
-}
-
-func compareGolden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got), go test -update accepts it:\n%s", file, diff)
 	}
 }
 

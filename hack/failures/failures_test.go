@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
+	"railhead/internal/golden"
+)
 
 // TestLogs reads what go test printed of a module with all ways to fail.
 func TestLogs(t *testing.T) {
@@ -27,20 +26,7 @@ func TestLogs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, golden := render(parse(string(log))), strings.TrimSuffix(file, ".log")+".txt"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", golden, diff)
-			}
+			golden.Equal(t, strings.TrimSuffix(file, ".log")+".txt", render(parse(string(log))))
 		})
 	}
 }

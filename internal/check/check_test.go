@@ -2,11 +2,9 @@ package check
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,13 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"railhead/internal/golden"
 	"railhead/internal/inventory"
 	"railhead/internal/kernel/kerneltest"
 	"railhead/internal/kernel/netns"
 	"railhead/internal/kernel/sysfs"
 )
-
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
 // machines holds the nodes of archives that were gathered, for all tests.
 var machines sync.Map // name → func() *Node
@@ -565,19 +562,7 @@ func compareGolden(t *testing.T, name string, findings []Finding) {
 	for _, f := range findings {
 		fmt.Fprintf(&b, "%s %s: %s\nseen: %s\nwhy: %s\n%s\n\n", f.Severity, f.ID, f.Object, f.Seen, f.Why, strings.Join(f.Mend, "\n"))
 	}
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("%s differs (-want +got), go test -update accepts it:\n%s", file, diff)
-	}
+	golden.Equal(t, file, b.String())
 }
 
 func TestWorst(t *testing.T) {

@@ -1,20 +1,15 @@
 package counters
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"railhead/internal/golden"
 	"railhead/internal/inventory"
 	"railhead/internal/kernel/ethtool"
 	"railhead/internal/kernel/fakekernel"
 )
-
-var update = flag.Bool("update", false, "write golden files")
 
 // TestDrivers reads a device of each driver, whose kernel has all counters that
 // the tables know, and holds what comes out against a golden file.
@@ -46,7 +41,7 @@ func TestDrivers(t *testing.T) {
 			r.equip()
 			reader := NewReader(&r.device)
 			got := strings.Join(lines(r.read(reader, r.access())), "\n") + "\n"
-			golden(t, test.name+".txt", got)
+			golden.Equal(t, filepath.Join("testdata", "golden", test.name+".txt"), got)
 			if unknown := reader.Unknown(); len(unknown) > 0 {
 				t.Errorf("unknown counters: %q", unknown)
 			}
@@ -84,25 +79,5 @@ func expectDistinct(t *testing.T, lines []string) {
 			t.Errorf("%s} comes twice", series)
 		}
 		seen[series] = true
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", "golden", name)
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -2,10 +2,7 @@ package exporter
 
 import (
 	"bytes"
-	"flag"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,27 +12,8 @@ import (
 	"github.com/prometheus/common/model"
 
 	"railhead/internal/counters"
+	"railhead/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
-
-// golden compares got with a file of testdata.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (go test -update accepts it):\n%s", path, diff)
-	}
-}
 
 func label(name, value string) counters.Label { return counters.Label{Name: name, Value: value} }
 
@@ -82,8 +60,8 @@ func rendered(c *catalog, pages []*page, isOpen bool) []byte {
 func TestRender(t *testing.T) {
 	t.Parallel()
 	c, pages := ofEveryKind()
-	golden(t, "every_kind.txt", rendered(c, pages, false))
-	golden(t, "every_kind.openmetrics", append(rendered(c, pages, true), "# EOF\n"...))
+	golden.Equal(t, "testdata/every_kind.txt", rendered(c, pages, false))
+	golden.Equal(t, "testdata/every_kind.openmetrics", append(rendered(c, pages, true), "# EOF\n"...))
 }
 
 // TestRenderAgain wants the same from buffers that were used, and nothing of

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"railhead/internal/counters"
+	"railhead/internal/golden"
 	"railhead/internal/inventory"
 )
 
@@ -91,7 +92,7 @@ func TestSample(t *testing.T) {
 		r.sample(5 * time.Second)
 		r.clock.pass(1500 * time.Millisecond)
 		text := regexp.MustCompile("(?m)^# HELP .*\n").ReplaceAllString(r.scrape(), "") // which are the business of counters
-		golden(t, name, []byte(text))
+		golden.Equal(t, "testdata/"+name, text)
 		seen := map[string]bool{}
 		for line := range strings.Lines(text) {
 			if series, _, _ := strings.Cut(line, "} "); !strings.HasPrefix(line, "#") && seen[series] {

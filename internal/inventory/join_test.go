@@ -1,21 +1,15 @@
 package inventory
 
 import (
-	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"railhead/internal/golden"
 	"railhead/internal/kernel/kerneltest"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // machines returns the names of the archives of machines.
 func machines(tb testing.TB) []string {
@@ -73,26 +67,7 @@ func TestJoinMachines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".json", append(got, '\n'))
+			golden.Equal(t, filepath.Join("testdata", "golden", name+".json"), append(got, '\n'))
 		})
-	}
-}
-
-// golden compares with a golden file, or writes it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", "golden", name)
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; run with -update to write it", err)
-	}
-	if !bytes.Equal(want, got) {
-		t.Errorf("%s (-want +got):\n%s", file, cmp.Diff(string(want), string(got)))
 	}
 }

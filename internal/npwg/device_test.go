@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"railhead/internal/golden"
 )
 
 // TestDevices: the k-th network of a resource takes its k-th device.
@@ -72,7 +74,7 @@ func TestDeviceInfo(t *testing.T) {
 	made := DeviceInfo{Type: DevicePCI, Version: DeviceInfoVersion, PCI: &PCIDevice{Address: "0000:3b:00.2", PFAddress: "0000:3b:00.0", RDMADevice: "mlx5_4"}}
 	text, err := json.MarshalIndent(made, "", "  ")
 	checkError(t, err)
-	checkGolden(t, "device-info.golden", append(text, '\n'))
+	golden.Equal(t, "testdata/device-info.golden", append(text, '\n'))
 	got, err := ParseDeviceInfo(text)
 	checkError(t, err)
 	if diff := cmp.Diff(made, got); diff != "" {

@@ -3,34 +3,10 @@ package npwg
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"railhead/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
-
-// checkGolden compares with a file in testdata.
-func checkGolden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-golden +got):\n%s", path, diff)
-	}
-}
 
 // TestN5PluginConfig has the configurations of all plugins of a chain.
 func TestN5PluginConfig(t *testing.T) {
@@ -71,7 +47,7 @@ func TestN5PluginConfig(t *testing.T) {
 				}
 				all.WriteByte('\n')
 			}
-			checkGolden(t, "plugin-"+tt.name+".golden", all.Bytes())
+			golden.Equal(t, "testdata/plugin-"+tt.name+".golden", all.Bytes())
 		})
 	}
 }

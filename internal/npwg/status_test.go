@@ -7,6 +7,8 @@ import (
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"railhead/internal/golden"
 )
 
 // result is a CNI result from its JSON.
@@ -60,7 +62,7 @@ func TestStatus(t *testing.T) {
 			t.Parallel()
 			text, err := Status(tt.attached)
 			checkError(t, err)
-			checkGolden(t, "status-"+tt.name+".golden", []byte(text+"\n"))
+			golden.Equal(t, "testdata/status-"+tt.name+".golden", text+"\n")
 			list, err := ParseStatus(text)
 			checkError(t, err)
 			checkOneDefault(t, list)

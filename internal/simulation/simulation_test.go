@@ -3,7 +3,6 @@ package simulation
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,10 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"railhead/internal/golden"
 	"railhead/internal/inventory"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // summary is what a snapshot has, a line each.
 func summary(s *inventory.Snapshot) string {
@@ -69,7 +67,7 @@ func TestInventory(t *testing.T) {
 				fmt.Fprintf(&b, "at %v\n%s\n", at, newLines(last, summary(s)))
 				last = summary(s)
 			}
-			golden(t, filepath.Join("testdata", name+".golden"), b.String())
+			golden.Equal(t, filepath.Join("testdata", name+".golden"), b.String())
 		})
 	}
 }
@@ -83,22 +81,6 @@ func newLines(old, text string) string {
 		}
 	}
 	return b.String()
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
 }
 
 // TestSameMoment checks that a moment is the same whichever way it was reached.

@@ -3,7 +3,6 @@ package top
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,10 +10,9 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
+	"railhead/internal/golden"
+)
 
 // start is when the first of the samples in testdata was taken.
 var start = time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
@@ -53,20 +51,6 @@ func frameOf(tb testing.TB, texts ...string) *Frame {
 		history.Add(parse(tb, text, time.Duration(i)*10*time.Second))
 	}
 	return history.Frame()
-}
-
-func compareGolden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(readFile(t, name), got); diff != "" {
-		t.Errorf("%s differs (-want +got), go test -update accepts it:\n%s", file, diff)
-	}
 }
 
 var firstChoice = Choice{View: Devices, Order: Worst, Unit: Bits}
@@ -113,7 +97,7 @@ func TestScreens(t *testing.T) {
 				s := screenOf(t, node(t), wh[0], wh[1], keys...)
 				text := s.String()
 				checkSize(t, text, wh[0], wh[1])
-				compareGolden(t, size+"."+name+".txt", trimmed(text))
+				golden.Equal(t, "testdata/"+size+"."+name+".txt", trimmed(text))
 			})
 		}
 	}
@@ -151,7 +135,7 @@ func TestPrint(t *testing.T) {
 			if err := f.Print(&b, Choice{View: view, Order: Worst, Unit: Bits}, width, false); err != nil {
 				t.Fatal(err)
 			}
-			compareGolden(t, "once."+string(view)+"."+name+".txt", b.String())
+			golden.Equal(t, "testdata/"+"once."+string(view)+"."+name+".txt", b.String())
 		}
 	}
 	var b bytes.Buffer
@@ -160,5 +144,5 @@ func TestPrint(t *testing.T) {
 	if err := encoder.Encode(f.Chosen(Choice{Order: Worst})); err != nil {
 		t.Fatal(err)
 	}
-	compareGolden(t, "once.json", b.String())
+	golden.Equal(t, "testdata/"+"once.json", b.String())
 }

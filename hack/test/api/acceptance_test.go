@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cniv1 "railhead/api/cni/v1"
+	"railhead/internal/golden"
 )
 
 // TestAcceptance applies the manifests of the requirements as they stand, twice,
@@ -50,7 +51,7 @@ func (s *Server) accept(t *testing.T, file, name string) {
 	if after := s.generations(t, objects); !slices.Equal(before, after) {
 		t.Errorf("applied again, specs change: generations %v, then %v", before, after)
 	}
-	golden(t, name+".kubectl", fmt.Sprintf("%s%s# again\n%s%s", first.Stdout, withoutLag(first.Stderr, objects), second.Stdout, second.Stderr))
+	golden.Equal(t, "testdata/"+name+".kubectl", fmt.Sprintf("%s%s# again\n%s%s", first.Stdout, withoutLag(first.Stderr, objects), second.Stdout, second.Stderr))
 	var networks []client.ObjectKey
 	for _, o := range objects {
 		if o.GetKind() == "SpiderMultusConfig" {
@@ -58,7 +59,7 @@ func (s *Server) accept(t *testing.T, file, name string) {
 		}
 	}
 	if len(networks) > 0 {
-		golden(t, name+".nads", s.definitions(t, networks))
+		golden.Equal(t, "testdata/"+name+".nads", s.definitions(t, networks))
 	}
 	s.End(t, objects...)
 	s.endDefinitions(t)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	"railhead/internal/golden"
 	"railhead/internal/policy"
 	"railhead/internal/policy/injection"
 	"railhead/internal/policy/manifest"
@@ -28,14 +29,14 @@ func TestOfflineRefusals(t *testing.T) {
 				if (got == "") != c.SchemaOnly {
 					t.Fatalf("said: %q, only the schema refuses it: %v", got, c.SchemaOnly)
 				}
-				if *update {
+				if golden.Update() {
 					c.offline = got
 				} else if diff := cmp.Diff(c.offline, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			})
 		}
-		if *update {
+		if golden.Update() {
 			set.write(t)
 		}
 	}

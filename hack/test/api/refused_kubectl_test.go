@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"railhead/internal/golden"
 )
 
 // lag is how long what is there may take to reach the webhooks: a case that is
@@ -33,7 +35,7 @@ func TestRefused(t *testing.T) {
 			s.End(t, set.exists...)
 			s.endDefinitions(t)
 		})
-		if *update {
+		if golden.Update() {
 			set.write(t)
 		}
 	}
@@ -76,7 +78,7 @@ func (s *Server) refuse(t *testing.T, c *refusal) {
 	if after := s.Lookup(t, c.set.good); c.goodIsThere() && (after == nil || after.GetGeneration() != before.GetGeneration()) {
 		t.Errorf("changed although refused: %s", cmp.Diff(before, after))
 	}
-	if *update {
+	if golden.Update() {
 		c.kubectl = said.Stderr
 	} else if diff := cmp.Diff(c.kubectl, said.Stderr); diff != "" {
 		t.Errorf("kubectl (-want +got):\n%s", diff)

@@ -16,6 +16,7 @@ import (
 	cniv1 "railhead/api/cni/v1"
 	"railhead/api/spiderpool/v2beta1"
 	"railhead/internal/attach"
+	"railhead/internal/golden"
 	"railhead/internal/npwg"
 )
 
@@ -66,10 +67,10 @@ func TestInterfaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden := map[string]string{}
+			want := map[string]string{}
 			var written []txtar.File
 			for _, f := range archive.Files {
-				golden[f.Name] = string(f.Data)
+				want[f.Name] = string(f.Data)
 			}
 			for _, f := range archive.Files {
 				if strings.HasSuffix(f.Name, ".golden") {
@@ -77,11 +78,11 @@ func TestInterfaces(t *testing.T) {
 				}
 				got := said(input(t, string(f.Data)))
 				written = append(written, f, txtar.File{Name: f.Name + ".golden", Data: []byte(got)})
-				if diff := cmp.Diff(golden[f.Name+".golden"], got); diff != "" && !*update {
-					t.Errorf("%s: -golden +got:\n%s", f.Name, diff)
+				if diff := cmp.Diff(want[f.Name+".golden"], got); diff != "" && !golden.Update() {
+					t.Errorf("%s (-want +got), go test -update accepts it:\n%s", f.Name, diff)
 				}
 			}
-			if *update {
+			if golden.Update() {
 				archive.Files = written
 				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
 					t.Fatal(err)
@@ -130,7 +131,7 @@ func TestNADs(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "%s\n%s", name, said(in))
 	}
-	compareGolden(t, "testdata/nad.golden", b.String())
+	golden.Equal(t, "testdata/nad.golden", b.String())
 }
 
 func TestWishesOfThePod(t *testing.T) {

@@ -1,36 +1,15 @@
 package plugin
 
 import (
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"railhead/internal/attach"
 )
-
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
-
-func compareGolden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: -golden +got:\n%s", path, diff)
-	}
-}
 
 // render is what a golden file says of an interface: what is not said is zero.
 func render(i attach.Interface) string {

@@ -2,39 +2,18 @@ package record
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"railhead/api/spiderpool/v2beta1"
 	"railhead/internal/attach"
 	"railhead/internal/attach/routing"
+	"railhead/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
-
-func compareGolden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: -golden +got:\n%s", path, diff)
-	}
-}
 
 // eightRails is the plan of a pod with eth0 of another's plugin and eight rails
 // with addresses of both families, and what was done.
@@ -114,7 +93,7 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareGolden(t, "testdata/eight-rails.json", string(text)+"\n")
+	golden.Equal(t, "testdata/eight-rails.json", string(text)+"\n")
 	if diff := differ(Report{}, describe(nil)); diff != "" {
 		t.Error(diff)
 	}

@@ -1,11 +1,9 @@
 package routing
 
 import (
-	"flag"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,10 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"railhead/api/spiderpool/v2beta1"
+	"railhead/internal/golden"
 	"railhead/internal/policy"
 )
-
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
 // coordinated are the Options of a network whose coordinator says text, in a
 // cluster like that of spec/003.
@@ -222,20 +219,7 @@ func TestPlanGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			check(t, tt.pod, r)
-			file := filepath.Join("testdata", tt.name+".golden")
-			if *update {
-				if err := os.WriteFile(file, []byte(render(r)), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), render(r)); diff != "" {
-				t.Errorf("(-golden +got), go test -update accepts it:\n%s", diff)
-			}
+			golden.Equal(t, filepath.Join("testdata", tt.name+".golden"), render(r))
 		})
 	}
 }

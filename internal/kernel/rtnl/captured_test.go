@@ -4,18 +4,16 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
-)
 
-var update = flag.Bool("update", false, "write the golden files")
+	"railhead/internal/golden"
+)
 
 // captured returns messages that a kernel sent.
 func captured(tb testing.TB) []netlink.Message {
@@ -67,19 +65,7 @@ func TestCaptured(t *testing.T) {
 		}
 		got.Write(append(line, '\n'))
 	}
-	const golden = "testdata/messages.json"
-	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	golden.Equal(t, "testdata/messages.json", got.Bytes())
 }
 
 // TestCapturedCut cuts and spoils every captured message everywhere: nothing

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
+
+	"railhead/internal/golden"
 )
 
 // body returns what a request says, or the error that it cannot be.
@@ -64,19 +64,7 @@ func TestEncodeGolden(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "%s\n%s %#x\n%x\n\n", r.describe(), typeName(typ), uint16(flags), e.b)
 	}
-	const golden = "testdata/requests.txt"
-	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
+	golden.Equal(t, "testdata/requests.txt", got.Bytes())
 }
 
 // everyBondOption gives each option a value, the last that has a name if any has.

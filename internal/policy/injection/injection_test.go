@@ -3,11 +3,8 @@ package injection
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,10 +17,9 @@ import (
 
 	cniv1 "railhead/api/cni/v1"
 	"railhead/api/spiderpool/v2beta1"
+	"railhead/internal/golden"
 	"railhead/internal/policy"
 )
-
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
 const (
 	rdma    = v2beta1.AnnotationInjectRDMA
@@ -377,7 +373,7 @@ func TestInjectSpec(t *testing.T) {
 }
 
 func TestInjectRefuses(t *testing.T) {
-	var golden strings.Builder
+	var said strings.Builder
 	for _, tt := range []struct {
 		name        string
 		pod         map[string]string
@@ -419,9 +415,9 @@ func TestInjectRefuses(t *testing.T) {
 		if diff := cmp.Diff(before, p); diff != "" {
 			t.Errorf("%s: the pod was refused and changed (-before +after):\n%s", tt.name, diff)
 		}
-		fmt.Fprintf(&golden, "%s\n\t%s\n", tt.name, err)
+		fmt.Fprintf(&said, "%s\n\t%s\n", tt.name, err)
 	}
-	compareGolden(t, "refusals.txt", golden.String())
+	golden.Equal(t, "testdata/refusals.txt", said.String())
 }
 
 func TestInjectHostNetworkByNamespace(t *testing.T) {
@@ -455,22 +451,5 @@ func TestAsks(t *testing.T) {
 		if got := Asks(tt.annotations); got != tt.want {
 			t.Errorf("Asks(%v) = %t, want %t", tt.annotations, got, tt.want)
 		}
-	}
-}
-
-func compareGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
 }

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,9 +16,8 @@ import (
 	"railhead/api/railhead/v1alpha1"
 	"railhead/api/spiderpool/v2beta1"
 	sriovv1 "railhead/api/sriovnetwork/v1"
+	"railhead/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // TestWrong holds what is said of documents with all that can be wrong with how
 // they are written. Each must be found at the line that it is on.
@@ -36,7 +34,7 @@ func TestWrong(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", said(Documents(stream)))
+			golden.Equal(t, strings.TrimSuffix(file, ".yaml")+".txt", said(Documents(stream)))
 		})
 	}
 }
@@ -59,23 +57,6 @@ func said(docs []Document) string {
 		}
 	}
 	return b.String()
-}
-
-// golden compares with a golden file, or writes it.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got), go test -update accepts it:\n%s", file, diff)
-	}
 }
 
 // TestDecode decodes one object of every kind, in every way that values are

@@ -3,7 +3,6 @@ package nad
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -20,10 +19,9 @@ import (
 
 	cniv1 "railhead/api/cni/v1"
 	"railhead/api/spiderpool/v2beta1"
+	"railhead/internal/golden"
 	"railhead/internal/policy"
 )
-
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
 // parse is the SpiderMultusConfig of a case, which leaves out what all have in common.
 func parse(t *testing.T, text []byte) *v2beta1.SpiderMultusConfig {
@@ -108,9 +106,9 @@ func TestFor(t *testing.T) {
 		}
 		// Goldens follow their cases: "name.yaml", then "name.nad".
 		var written []txtar.File
-		golden := map[string]string{}
+		want := map[string]string{}
 		for _, f := range archive.Files {
-			golden[f.Name] = string(f.Data)
+			want[f.Name] = string(f.Data)
 		}
 		for _, f := range archive.Files {
 			name, ok := strings.CutSuffix(f.Name, ".yaml")
@@ -125,12 +123,12 @@ func TestFor(t *testing.T) {
 				loads(t, nad)
 				got := render(t, nad)
 				written = append(written, f, txtar.File{Name: name + ".nad", Data: []byte(got)})
-				if diff := cmp.Diff(golden[name+".nad"], got); diff != "" && !*update {
-					t.Errorf("-golden +got:\n%s", diff)
+				if diff := cmp.Diff(want[name+".nad"], got); diff != "" && !golden.Update() {
+					t.Errorf("(-want +got), go test -update accepts it:\n%s", diff)
 				}
 			})
 		}
-		if *update {
+		if golden.Update() {
 			archive.Files = written
 			if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
 				t.Fatal(err)

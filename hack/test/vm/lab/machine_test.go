@@ -3,16 +3,12 @@
 package lab
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"railhead/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func TestQEMUArgs(t *testing.T) {
 	t.Parallel()
@@ -30,19 +26,7 @@ func TestQEMUArgs(t *testing.T) {
 			t.Parallel()
 			// One option a line, as one would write it.
 			got := strings.ReplaceAll(strings.Join(tt.machine.qemuArgs(files, tt.tscKHz), " "), " -", "\n-") + "\n"
-			golden := filepath.Join("testdata", "qemu-"+tt.name+".golden")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			golden.Equal(t, filepath.Join("testdata", "qemu-"+tt.name+".golden"), got)
 		})
 	}
 }
