@@ -1,7 +1,6 @@
 package api
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -17,9 +16,9 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
-)
 
-var update = flag.Bool("update", false, "write testdata/fields.txt")
+	"railhead/internal/golden"
+)
 
 // TestNames holds how kubectl names and prints each kind against the reference.
 func TestNames(t *testing.T) {
@@ -59,19 +58,7 @@ func TestFields(t *testing.T) {
 			})
 		}
 	}
-	const file = "testdata/fields.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); diff != "" {
-		t.Errorf("%s (-want +got), go test -update accepts it:\n%s", file, diff)
-	}
+	golden.Equal(t, "testdata/fields.txt", b.String())
 }
 
 // TestUnknownFieldsAreKept holds that the API server drops nothing that users

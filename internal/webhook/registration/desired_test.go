@@ -1,18 +1,14 @@
 package registration
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"railhead/internal/golden"
 	"railhead/internal/policy"
 )
-
-var writeGolden = flag.Bool("update", false, "write golden files instead of comparing with them")
 
 // states are worth a golden file each.
 func states() map[string]State {
@@ -44,19 +40,7 @@ func TestDesired(t *testing.T) {
 				}
 				got = append(append(got, "---\n"...), text...)
 			}
-			path := filepath.Join("testdata", name+".yaml")
-			if *writeGolden {
-				if err := os.WriteFile(path, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", path, diff)
-			}
+			golden.Equal(t, filepath.Join("testdata", name+".yaml"), string(got))
 		})
 	}
 }
