@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"railhead/internal/golden"
+	"railhead/internal/kubetest"
 )
 
 // TestAddresses prints the addresses of testdata/cluster/addresses.yaml, and
@@ -119,7 +120,10 @@ func TestExplainReads(t *testing.T) {
 		}, "ai/train-0"},
 		"explain.machine.txt": {func(t *testing.T, a *apiServer) {
 			t.Helper()
-			a.object(t, "SpiderEndpoint", "train-0")["metadata"].(map[string]any)["name"] = "vm"
+			endpoint := a.object(t, "SpiderEndpoint", "train-0")
+			a.Delete("/apis/spiderpool.spidernet.io/v2beta1/namespaces/ai/spiderendpoints/train-0")
+			kubetest.Meta(endpoint)["name"] = "vm"
+			a.Set(resources["SpiderEndpoint"], endpoint)
 			metadata := a.object(t, "Pod", "train-0")["metadata"].(map[string]any)
 			metadata["labels"] = map[string]any{"kubevirt.io": "virt-launcher"}
 			metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "vm", "uid": "v", "controller": true}}
@@ -208,7 +212,7 @@ func (a *apiServer) fence(t *testing.T, node string) {
 	spec["runs"] = spec["runs"].([]any)[:1] // those of n1
 	lease := a.object(t, "AddressLease", "n1")["status"].(map[string]any)["pools"].([]any)[0].(map[string]any)
 	lease["grants"] = lease["grants"].([]any)[:1]
-	a.objects[resources["SpiderEndpoint"]] = ofName(a.objects[resources["SpiderEndpoint"]], "web-a")
+	a.keep("SpiderEndpoint", "web-a")
 }
 
 // TestLeases wants what leases say to be told beside who has what.
@@ -258,25 +262,15 @@ func TestNothingHeld(t *testing.T) {
 	} {
 		a, kubeconfig := newAPIServer(t, "addresses.yaml")
 		for _, kind := range []string{"SpiderEndpoint", "AddressLease"} {
-			a.objects[resources[kind]] = []map[string]any{}
+			a.keep(kind, "")
 		}
-		a.objects[resources["PoolLedger"]] = ofName(a.objects[resources["PoolLedger"]], "rail1")
+		a.keep("PoolLedger", "rail1")
 		change(a.object(t, "PoolLedger", "rail1")["spec"].(map[string]any))
 		stdout, stderr, status := railhead(t, "addresses", "--kubeconfig", kubeconfig)
 		if status != exitFailed || stdout != "which addresses are held is not known\n" || !strings.Contains(stderr, "rail1") {
 			t.Errorf("%s: exit status %d, standard output %q, standard error %q", name, status, stdout, stderr)
 		}
 	}
-}
-
-// object is one of the API server's.
-func (a *apiServer) object(t *testing.T, kind, name string) map[string]any {
-	t.Helper()
-	found := ofName(a.objects[resources[kind]], name)
-	if len(found) != 1 {
-		t.Fatalf("there are %d objects %s %s", len(found), kind, name)
-	}
-	return found[0]
 }
 
 // spoil makes conflicts of every kind.
@@ -294,7 +288,7 @@ func (a *apiServer) spoil(t *testing.T) {
 	twin := map[string]any{"pool": "rail1", "part": "172.16.12.0-172.16.12.255", "epoch": 1, "runs": []any{
 		map[string]any{"addresses": "172.16.12.20-172.16.12.30", "epoch": 1, "node": "n3"},
 	}}
-	a.objects[resources["PoolLedger"]] = append(a.objects[resources["PoolLedger"]],
+	a.Set(resources["PoolLedger"],
 		map[string]any{"apiVersion": "railhead.io/v1alpha1", "kind": "PoolLedger", "metadata": map[string]any{"name": "twin"}, "spec": twin})
 }
 

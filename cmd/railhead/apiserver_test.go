@@ -1,29 +1,28 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"railhead/internal/kubetest"
 )
 
-// apiServer answers as an API server does, from the objects of a file.
+// apiServer is an API server with the objects of a file.
 type apiServer struct {
-	objects map[string][]map[string]any // by path of the resource, without a namespace
-	page    int                         // objects in a page at most
-	answers map[string]int              // status by path, where it is another than 200
+	*kubetest.Server
 
-	mu    sync.Mutex
-	asked []string        // paths, and what of them was asked
-	later func(asked int) // called at each request with how many there were
+	answers map[string]int  // status by path of the collection, where it is another than 200
+	asked   []string        // methods, paths, and what of them was asked
+	later   func(asked int) // called at each request with how many there were
 }
 
 // resources has the path of each kind.
@@ -49,10 +48,8 @@ var resources = map[string]string{
 // testdata/cluster, none for "", and returns the kubeconfig for it.
 func newAPIServer(t *testing.T, file string) (server *apiServer, kubeconfig string) {
 	t.Helper()
-	a := &apiServer{objects: map[string][]map[string]any{}, page: 1000, answers: map[string]int{}}
-	for _, path := range resources {
-		a.objects[path] = []map[string]any{}
-	}
+	a := &apiServer{Server: kubetest.New(), answers: map[string]int{}}
+	a.Hook = a.permits
 	if file != "" {
 		a.load(t, filepath.Join("testdata", "cluster", file))
 	}
@@ -75,125 +72,56 @@ func (a *apiServer) load(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	for document := range strings.SplitSeq(string(text), "\n---\n") {
-		var object map[string]any
+		var object kubetest.Object
 		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
 			t.Fatal(err)
 		}
 		kind, _ := object["kind"].(string)
-		a.objects[resources[kind]] = append(a.objects[resources[kind]], object)
+		a.Set(resources[kind], object)
 	}
 }
 
-// ServeHTTP answers a request.
-func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path, namespace, name := cutPath(r.URL.Path)
-	asMetadata := strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
-	a.mu.Lock()
+// permits notes what is asked, and refuses to write and to list whole pods.
+func (a *apiServer) permits(verb string, r *http.Request) int {
 	a.asked = append(a.asked, r.Method+" "+r.URL.RequestURI())
 	if a.later != nil {
 		a.later(len(a.asked))
 	}
-	a.mu.Unlock()
-	objects, ok := a.objects[path]
+	collection := kubetest.Collection(r.URL.Path)
+	isWhole := !strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
 	switch {
-	case a.answers[path] != 0:
-		refuse(w, a.answers[path])
-	case !ok:
-		refuse(w, http.StatusNotFound)
-	case r.Method != http.MethodGet, path == resources["Pod"] && !asMetadata && name == "":
-		refuse(w, http.StatusMethodNotAllowed)
-	case name != "":
-		respondOne(w, ofName(ofNamespace(objects, namespace), name), asMetadata)
-	default:
-		if selected, ok := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name="); ok {
-			objects = ofName(objects, selected)
-		}
-		a.list(w, r, ofNamespace(objects, namespace), asMetadata)
+	case a.answers[collection] != 0:
+		return a.answers[collection]
+	case r.Method != http.MethodGet, verb == "list" && collection == resources["Pod"] && isWhole:
+		return http.StatusMethodNotAllowed
 	}
+	return 0
 }
 
-// cutPath is the path of a resource without a namespace, and the namespace and
-// the name that are asked for, "" for all.
-func cutPath(path string) (resource, namespace, name string) {
-	head, rest, ok := strings.Cut(path, "/namespaces/")
-	if ok {
-		var inside bool
-		if namespace, rest, inside = strings.Cut(rest, "/"); !inside {
-			return resources["Namespace"], "", namespace
-		}
-		path = head + "/" + rest
-	}
-	for _, resource := range resources {
-		if name, ok := strings.CutPrefix(path, resource+"/"); ok {
-			return resource, namespace, name
-		}
-	}
-	return path, namespace, ""
-}
-
-// ofName returns the objects of a name.
-func ofName(objects []map[string]any, name string) []map[string]any {
-	var list []map[string]any
-	for _, o := range objects {
-		if metadata, _ := o["metadata"].(map[string]any); metadata["name"] == name {
-			list = append(list, o)
-		}
-	}
-	return list
-}
-
-// respondOne answers with an object that there is.
-func respondOne(w http.ResponseWriter, objects []map[string]any, asMetadata bool) {
-	switch {
-	case len(objects) == 0:
-		refuse(w, http.StatusNotFound)
-	case asMetadata:
-		respond(w, http.StatusOK, map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": objects[0]["metadata"]})
-	default:
-		respond(w, http.StatusOK, objects[0])
-	}
-}
-
-// ofNamespace returns the objects of a namespace, all for "".
-func ofNamespace(objects []map[string]any, namespace string) []map[string]any {
-	var list []map[string]any
-	for _, o := range objects {
-		if metadata, _ := o["metadata"].(map[string]any); namespace == "" || metadata["namespace"] == namespace {
-			list = append(list, o)
-		}
-	}
-	return list
-}
-
-// list answers with a page.
-func (a *apiServer) list(w http.ResponseWriter, r *http.Request, objects []map[string]any, asMetadata bool) {
-	start, _ := strconv.Atoi(r.URL.Query().Get("continue"))
-	end := min(start+a.page, len(objects))
-	page := map[string]any{"apiVersion": "v1", "kind": "List", "items": objects[start:end]}
-	metadata := map[string]any{"resourceVersion": "7"}
-	if end < len(objects) {
-		metadata["continue"] = strconv.Itoa(end)
-	}
-	page["metadata"] = metadata
-	if asMetadata {
-		page["apiVersion"], page["kind"] = "meta.k8s.io/v1", "PartialObjectMetadataList"
-	}
-	respond(w, http.StatusOK, page)
-}
-
-func refuse(w http.ResponseWriter, status int) {
-	reason := map[int]string{
-		http.StatusForbidden: "Forbidden", http.StatusNotFound: "NotFound", http.StatusUnauthorized: "Unauthorized",
-		http.StatusInternalServerError: "InternalError",
-	}[status]
-	respond(w, status, map[string]any{
-		"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": status, "reason": reason,
-		"message": "the API server says " + strconv.Itoa(status),
+// paths are those of the objects of a kind.
+func (a *apiServer) paths(kind string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(a.Objects)), func(path string) bool {
+		return kubetest.Collection(path) != resources[kind]
 	})
 }
 
-func respond(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
+// keep drops all objects of a kind but one, or all for "".
+func (a *apiServer) keep(kind, name string) {
+	for _, path := range a.paths(kind) {
+		if kubetest.Meta(a.Objects[path])["name"] != name {
+			a.Delete(path)
+		}
+	}
+}
+
+// object is one of the API server's, to be changed before that is asked.
+func (a *apiServer) object(t *testing.T, kind, name string) kubetest.Object {
+	t.Helper()
+	for _, path := range a.paths(kind) {
+		if kubetest.Meta(a.Objects[path])["name"] == name {
+			return a.Objects[path]
+		}
+	}
+	t.Fatalf("there is no object %s %s", kind, name)
+	return nil
 }

@@ -104,7 +104,7 @@ func TestClusterPages(t *testing.T) {
 	whole, kubeconfig := newAPIServer(t, "objects.yaml")
 	want, _, _ := railhead(t, "networks", "-A", "-o", "wide", "--kubeconfig", kubeconfig)
 	paged, kubeconfig := newAPIServer(t, "objects.yaml")
-	paged.page = 1
+	paged.Page = 1
 	got, _, status := railhead(t, "networks", "-A", "-o", "wide", "--kubeconfig", kubeconfig)
 	if status != 0 || got != want {
 		t.Errorf("exit status %d, in pages:\n%s\nat once:\n%s", status, got, want)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"railhead/internal/attach/record"
+	"railhead/internal/kubetest"
 	"railhead/internal/npwg"
 )
 
@@ -45,11 +46,13 @@ func (a *apiServer) failed(t *testing.T, at string) {
 		}
 	}
 	own, _ := metadata["uid"].(string)
-	a.objects[resources["Event"]] = []map[string]any{
+	for _, o := range []kubetest.Object{
 		event("a", own, record.EventReason, "2026-03-04T02:00:00Z", "of before", 1),
 		event("b", own, record.EventReason, at, "net2 (rail 1, enp12s0f0np0): gateway 172.16.12.254 did not answer within 900ms (3 requests)\nnet1 (rail 0, enp11s0f0np0): address 172.16.11.17 is in use by 02:42:ac:11:00:02", 7),
 		event("c", own, "FailedCreatePodSandBox", "2027-03-04T02:00:00Z", "of another", 1),
 		event("d", "another pod", record.EventReason, "2027-03-04T02:00:00Z", "of another", 1),
+	} {
+		a.Set(resources["Event"], o)
 	}
 }
 

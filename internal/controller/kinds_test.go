@@ -3,7 +3,6 @@ package controller
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"railhead/internal/kubetest"
 )
 
 func readiness(h *health) (int, string) {
@@ -122,32 +123,29 @@ func TestAwaitKindsEnds(t *testing.T) {
 	})
 }
 
-// apiServer is one that serves some resources of one group.
-func apiServer(t *testing.T, status int, group string, resources ...string) *rest.Config {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if !strings.HasPrefix(r.URL.Path, "/apis/"+group+"/") {
-			w.WriteHeader(status)
-			return
+// apiServer is one that serves some resources of one version of a group, and
+// answers with a status what is asked of others.
+func apiServer(status int, version string, resources ...string) *rest.Config {
+	s := kubetest.New()
+	served := []metav1.APIResource{}
+	for _, name := range resources {
+		served = append(served, metav1.APIResource{Name: name})
+	}
+	s.Served["/apis/"+version] = served
+	s.Hook = func(_ string, r *http.Request) int {
+		if s.Served[r.URL.Path] == nil {
+			return status
 		}
-		list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}}
-		for _, name := range resources {
-			list.APIResources = append(list.APIResources, metav1.APIResource{Name: name})
-		}
-		if err := json.NewEncoder(w).Encode(list); err != nil {
-			t.Error(err)
-		}
-	}))
-	t.Cleanup(server.Close)
-	return &rest.Config{Host: server.URL}
+		return 0
+	}
+	return s.Config()
 }
 
 // TestLookFor wants exactly what is missing named, and an API server that fails
 // told from one that lacks something.
 func TestLookFor(t *testing.T) {
 	t.Parallel()
-	look, err := lookFor(apiServer(t, http.StatusNotFound, "spiderpool.spidernet.io",
+	look, err := lookFor(apiServer(http.StatusNotFound, "spiderpool.spidernet.io/v2beta1",
 		"spidercoordinators", "spiderendpoints", "spiderippools", "spiderippools/status", "spidermultusconfigs", "spiderreservedips"))
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +158,7 @@ func TestLookFor(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
-	if look, err = lookFor(apiServer(t, http.StatusForbidden, "spiderpool.spidernet.io")); err != nil {
+	if look, err = lookFor(apiServer(http.StatusForbidden, "spiderpool.spidernet.io/v2beta1")); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := look(t.Context()); err == nil {

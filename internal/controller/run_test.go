@@ -19,7 +19,7 @@ import (
 func TestRunWithoutDefinitions(t *testing.T) {
 	t.Parallel()
 	o := good()
-	o.Config = apiServer(t, http.StatusNotFound, "k8s.cni.cncf.io", "network-attachment-definitions")
+	o.Config = apiServer(http.StatusNotFound, "k8s.cni.cncf.io/v1", "network-attachment-definitions")
 	o.HealthListen, o.MetricsListen = freeAddress(t), freeAddress(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -87,7 +87,7 @@ func TestRunPortTaken(t *testing.T) {
 	}
 	defer taken.Close()
 	o := good()
-	o.Config = apiServer(t, http.StatusNotFound, "none")
+	o.Config = apiServer(http.StatusNotFound, "none/v1")
 	o.HealthListen = taken.Addr().String()
 	if err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), o.HealthListen) {
 		t.Errorf("error %v", err)

@@ -21,6 +21,7 @@ import (
 
 	"railhead/internal/ipam/holder"
 	"railhead/internal/ipam/journal"
+	"railhead/internal/kubetest"
 )
 
 // errTest is an error.
@@ -28,7 +29,7 @@ var errTest = errors.New("not now")
 
 // fixture is a node with an API server, whose agent is started and killed.
 type fixture struct {
-	api  *apiServer
+	api  *kubetest.Server
 	disk *memory
 	dir  string // instead of disk, if it is not empty
 	boot string
@@ -42,7 +43,11 @@ type fixture struct {
 
 func newFixture(c *controller) *fixture {
 	f := &fixture{api: newAPIServer(), disk: &memory{files: map[string][]byte{}}, boot: "boot-1", used: map[netip.Addr]string{}}
-	f.api.granted = c.answer
+	f.api.Wrote = func(path string, o object) {
+		if strings.HasPrefix(path, leasesPath+"/") {
+			c.answer(o)
+		}
+	}
 	return f
 }
 
@@ -90,7 +95,7 @@ type running struct {
 func (f *fixture) start(t *testing.T) *running {
 	t.Helper()
 	config := Config{
-		NodeName: "n1", Kubernetes: f.api.config(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		NodeName: "n1", Kubernetes: f.api.Config(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Dir: f.dir, BootID: f.boot, InUse: f.inUse, Processes: f.running,
 	}
 	if f.log != nil {
@@ -134,7 +139,7 @@ func (f *fixture) ready(t *testing.T) *running {
 // pod makes a pod and returns what it asks for: an address of each pool, in
 // order, or of the next one.
 func (f *fixture) pod(name string, rails ...string) holder.Request {
-	f.api.set(podsPath+"/"+name, object{
+	f.api.Set(podsPath+"/"+name, object{
 		"metadata": object{"namespace": "ai", "name": name, "uid": "uid-" + name},
 		"spec":     object{"nodeName": "n1"}, "status": object{"phase": "Running"},
 	})
@@ -260,9 +265,9 @@ func TestAssign(t *testing.T) {
 			t.Errorf("the first pod (-want +got):\n%s", diff)
 		}
 		synctest.Wait()
-		writes := f.api.count("PUT", leasesPath+"/n1")
+		writes := f.api.Count("update " + leasesPath + "/n1")
 		second := r.assign(t, f.pod("b", "rail0", "rail1"))
-		if now := f.api.count("PUT", leasesPath+"/n1"); now != writes {
+		if now := f.api.Count("update " + leasesPath + "/n1"); now != writes {
 			t.Errorf("%d writes of the lease before the second pod had its answer, want none", now-writes)
 		}
 		if diff := cmp.Diff("net1 10.0.0.2/24, net2 10.0.1.2/24", addressesOf(&second)); diff != "" {
@@ -270,7 +275,7 @@ func TestAssign(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		for name, a := range map[string]holder.Assignment{"a": first, "b": second} {
-			e := f.api.get(endpointOf(name))
+			e := f.api.Get(endpointOf(name))
 			want := []any{
 				object{"interface": "net1", "ipv4": a.Addresses[0].Prefix.String(), "ipv4Pool": "rail0"},
 				object{"interface": "net2", "ipv4": a.Addresses[1].Prefix.String(), "ipv4Pool": "rail1"},
@@ -279,7 +284,7 @@ func TestAssign(t *testing.T) {
 				t.Errorf("endpoint %s (-want +got):\n%s", name, diff)
 			}
 		}
-		if asked := f.api.count("POST", endpointsPath); asked != 2 {
+		if asked := f.api.Count("create " + endpointsPath); asked != 2 {
 			t.Errorf("%d requests told of two pods, want 2", asked)
 		}
 	})
@@ -300,8 +305,8 @@ func TestShort(t *testing.T) {
 			}
 		}
 		time.Sleep(15 * time.Second)
-		if wants := field(f.api.get(leasesPath+"/n1"), "spec", "wants"); !strings.Contains(textOf(wants), `"addresses":1`) {
-			t.Errorf("the node wants %s, want one address of rail0", textOf(wants))
+		if wants := field(f.api.Get(leasesPath+"/n1"), "spec", "wants"); !strings.Contains(kubetest.Text(wants), `"addresses":1`) {
+			t.Errorf("the node wants %s, want one address of rail0", kubetest.Text(wants))
 		}
 	})
 }
@@ -320,9 +325,7 @@ func TestNextPool(t *testing.T) {
 				r := f.ready(t)
 				r.assign(t, f.pod("a", "rail1")) // and a reserve with it
 				synctest.Wait()
-				f.api.mu.Lock()
-				c.isPaused = isSilent
-				f.api.mu.Unlock()
+				f.api.Change(func() { c.isPaused = isSilent })
 				began := time.Now()
 				a := r.assign(t, f.pod("b", "rail0,rail1"))
 				if a.Addresses[0].Pool != "rail1" {
@@ -387,7 +390,7 @@ func TestHome(t *testing.T) {
 		want   string
 	}{
 		"had":            {func(*fixture) {}, "net1 10.0.1.1/24"},
-		"had none":       {func(f *fixture) { f.api.delete(endpointOf("web-0")) }, "net1 10.0.0.1/24"},
+		"had none":       {func(f *fixture) { f.api.Delete(endpointOf("web-0")) }, "net1 10.0.0.1/24"},
 		"not understood": {func(f *fixture) { changeAddress(f, "10.0.1.7") }, "net1 10.0.0.1/24"},
 		"of no choice":   {func(f *fixture) { changeAddress(f, "10.9.1.7/24") }, "net1 10.0.0.1/24"},
 	} {
@@ -397,7 +400,7 @@ func TestHome(t *testing.T) {
 				f := newFixture(newController(2, 9, 9))
 				earlier := given("web-0", "uid-0", "10.0.1.7/24", web0)
 				earlier.Addresses[0].Pool = "rail1"
-				f.api.set(endpointOf("web-0"), objectOf(newEndpoint(&earlier, "", maker{"StatefulSet", "web", "uid-0"})))
+				f.api.Set(endpointOf("web-0"), kubetest.ObjectOf(newEndpoint(&earlier, "", maker{"StatefulSet", "web", "uid-0"})))
 				test.change(f)
 				r := f.ready(t)
 				request := f.pod("web-0", "rail0,rail1")
@@ -413,7 +416,7 @@ func TestHome(t *testing.T) {
 
 // changeAddress has the endpoint of web-0 say another address.
 func changeAddress(f *fixture, address string) {
-	f.api.change(endpointOf("web-0"), func(e object) {
+	f.api.Edit(endpointOf("web-0"), func(e object) {
 		e["status"].(object)["current"].(object)["ips"].([]any)[0].(object)["ipv4"] = address
 	})
 }
@@ -428,33 +431,33 @@ func TestIdentity(t *testing.T) {
 		request := f.pod("web-0", "rail0")
 		request.Identity = web0
 		a := r.assign(t, request)
-		if node := field(f.api.get(endpointOf("web-0")), "status", "current", "node"); node != "n1" {
+		if node := field(f.api.Get(endpointOf("web-0")), "status", "current", "node"); node != "n1" {
 			t.Errorf("when the pod had its answer, its endpoint was of node %v", node)
 		}
 		if err := r.Release(t.Context(), a.Key, a.Sequence, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
-		if node := field(f.api.get(endpointOf("web-0")), "status", "current", "node"); node != "" {
+		if node := field(f.api.Get(endpointOf("web-0")), "status", "current", "node"); node != "" {
 			t.Errorf("after the pod, its endpoint is of node %v", node)
 		}
 
 		vm := f.pod("virt-launcher-2", "rail0")
 		vm.Identity, vm.Migration = "VirtualMachine/ai/vm", true
 		source := given("virt-launcher-1", "uid-1", "10.0.0.9/24", vm.Identity)
-		f.api.set(endpointOf("vm"), objectOf(newEndpoint(&source, "n2", maker{"VirtualMachine", "vm", "uid-1"})))
+		f.api.Set(endpointOf("vm"), kubetest.ObjectOf(newEndpoint(&source, "n2", maker{"VirtualMachine", "vm", "uid-1"})))
 		began := time.Now()
 		r.assign(t, vm)
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("the VM waited for %v", took)
 		}
 		time.Sleep(time.Minute)
-		if node := field(f.api.get(endpointOf("vm")), "status", "current", "node"); node != "n2" {
+		if node := field(f.api.Get(endpointOf("vm")), "status", "current", "node"); node != "n2" {
 			t.Errorf("while the VM moves, its endpoint is of node %v, want n2", node)
 		}
-		f.api.change(endpointOf("vm"), func(e object) { e["status"].(object)["current"].(object)["node"] = "" })
+		f.api.Edit(endpointOf("vm"), func(e object) { e["status"].(object)["current"].(object)["node"] = "" })
 		time.Sleep(2 * time.Minute)
-		if node := field(f.api.get(endpointOf("vm")), "status", "current", "node"); node != "n1" {
+		if node := field(f.api.Get(endpointOf("vm")), "status", "current", "node"); node != "n1" {
 			t.Errorf("after the move, its endpoint is of node %v, want n1", node)
 		}
 	})
@@ -467,7 +470,7 @@ func TestReleasedWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(newController(2, 9))
 		r := f.ready(t)
-		f.api.refuse(http.MethodPost, endpointsPath, http.StatusServiceUnavailable)
+		f.api.Refuse("create "+endpointsPath, http.StatusServiceUnavailable)
 		request := f.pod("web-0", "rail0")
 		request.Identity = web0
 		answer := make(chan error, 1)
@@ -479,7 +482,7 @@ func TestReleasedWhileWaiting(t *testing.T) {
 		if err := r.Release(t.Context(), request.Key, 0, nil); err != nil {
 			t.Fatal(err)
 		}
-		f.api.refuse(http.MethodPost, endpointsPath, 0)
+		f.api.Refuse("create "+endpointsPath, 0)
 		if err := <-answer; !errors.Is(err, errReleased) {
 			t.Errorf("error %v, want %v", err, errReleased)
 		}

@@ -33,7 +33,7 @@ func newBenchService(b *testing.B) (*Service, *fixture, holder.Request) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := New(Config{NodeName: "n1", Kubernetes: f.api.config(), Disk: disk, BootID: "boot-1", InUse: f.inUse})
+	s, err := New(Config{NodeName: "n1", Kubernetes: f.api.Config(), Disk: disk, BootID: "boot-1", InUse: f.inUse})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func assign(b *testing.B, s *Service, request holder.Request) {
 // takes them back, beside putting two records of that size on the disk.
 func BenchmarkAssign(b *testing.B) {
 	s, f, request := newBenchService(b)
-	f.api.leave()
+	f.api.Leave()
 	disk, err := journal.OS(filepath.Join(b.TempDir(), "floor"))
 	if err != nil {
 		b.Fatal(err)
@@ -102,9 +102,7 @@ func BenchmarkKept(b *testing.B) {
 	for count := 1; count > 0; count, _ = s.publish.lag(time.Now()) {
 		runtime.Gosched()
 	}
-	f.api.mu.Lock()
-	clear(f.api.objects)
-	f.api.mu.Unlock()
+	f.api.Forget()
 	for b.Loop() {
 		b.ReportMetric(float64(heap()-before), "kept-B")
 	}

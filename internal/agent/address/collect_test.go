@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"railhead/internal/ipam/holder"
+	"railhead/internal/kubetest"
 )
 
 // TestCollect wants what a pod left behind to come back once that is sure, in two
@@ -16,7 +17,7 @@ func TestCollect(t *testing.T) {
 	path := podsPath + "/a"
 	phase := func(phase string) func(*fixture, holder.Assignment) {
 		return func(f *fixture, _ holder.Assignment) {
-			f.api.change(path, func(o object) { o["status"] = object{"phase": phase} })
+			f.api.Edit(path, func(o object) { o["status"] = object{"phase": phase} })
 		}
 	}
 	for name, test := range map[string]struct {
@@ -24,42 +25,42 @@ func TestCollect(t *testing.T) {
 		stays   bool
 	}{
 		"nothing":   {func(*fixture, holder.Assignment) {}, true},
-		"deleted":   {func(f *fixture, _ holder.Assignment) { f.api.delete(path) }, false},
+		"deleted":   {func(f *fixture, _ holder.Assignment) { f.api.Delete(path) }, false},
 		"succeeded": {phase("Succeeded"), false},
 		"failed":    {phase("Failed"), false},
 		"pending":   {phase("Pending"), true},
 		"unknown":   {phase("Unknown"), true},
 		"another of its name": {func(f *fixture, _ holder.Assignment) {
-			f.api.change(path, func(o object) { metaOf(o)["uid"] = "uid-2" })
+			f.api.Edit(path, func(o object) { kubetest.Meta(o)["uid"] = "uid-2" })
 		}, false},
 		"a static pod": {func(f *fixture, _ holder.Assignment) {
-			f.api.change(path, func(o object) {
-				metaOf(o)["uid"] = "uid-mirror"
-				metaOf(o)["annotations"] = object{mirror: "uid-a"}
+			f.api.Edit(path, func(o object) {
+				kubetest.Meta(o)["uid"] = "uid-mirror"
+				kubetest.Meta(o)["annotations"] = object{mirror: "uid-a"}
 			})
 		}, true},
 		"deleted, its namespace is there": {func(f *fixture, a holder.Assignment) {
-			f.api.delete(path)
+			f.api.Delete(path)
 			f.use(a)
 		}, true},
 		"deleted, a process of it is there": {func(f *fixture, a holder.Assignment) {
-			f.api.delete(path)
+			f.api.Delete(path)
 			f.run(a)
 		}, true},
 		"processes cannot be looked at": {func(f *fixture, _ holder.Assignment) {
-			f.api.delete(path)
+			f.api.Delete(path)
 			f.run(holder.Assignment{})
 		}, true},
 		"the API server is away": {func(f *fixture, _ holder.Assignment) {
-			f.api.delete(path)
-			f.api.leave()
+			f.api.Delete(path)
+			f.api.Leave()
 		}, true},
 		"the pod alone cannot be read": {func(f *fixture, _ holder.Assignment) {
-			f.api.delete(path)
-			f.api.refuse(http.MethodGet, podsPath, http.StatusServiceUnavailable)
+			f.api.Delete(path)
+			f.api.Refuse(podsPath, http.StatusServiceUnavailable)
 		}, true},
 		"namespaces cannot be looked into": {func(f *fixture, _ holder.Assignment) {
-			f.api.delete(path)
+			f.api.Delete(path)
 			f.mu.Lock()
 			f.look = errTest
 			f.mu.Unlock()
@@ -107,9 +108,9 @@ func TestCollectOneBad(t *testing.T) {
 				request.Pod.Namespace = "secret"
 			}
 			r.assign(t, request)
-			f.api.delete(podsPath + "/" + name)
+			f.api.Delete(podsPath + "/" + name)
 		}
-		f.api.refuse(http.MethodGet, "/api/v1/namespaces/secret/pods", http.StatusServiceUnavailable)
+		f.api.Refuse("/api/v1/namespaces/secret/pods", http.StatusServiceUnavailable)
 		time.Sleep(collectAfter + 2*collectEvery)
 		if left := r.Assignments(); len(left) != 1 || left[0].Pod.Name != "b" {
 			t.Errorf("left are %+v, want that of pod b alone", left)
@@ -132,14 +133,14 @@ func TestCollectTwice(t *testing.T) {
 				t.Errorf("candidates %+v, error %v, want %d", list, err, want)
 			}
 		}
-		pod := f.api.get(podsPath + "/a")
-		f.api.delete(podsPath + "/a")
+		pod := f.api.Get(podsPath + "/a")
+		f.api.Delete(podsPath + "/a")
 		look(0)
 		time.Sleep(collectAfter - time.Second)
 		look(0)
-		f.api.set(podsPath+"/a", pod)
+		f.api.Set(podsPath+"/a", pod)
 		look(0)
-		f.api.delete(podsPath + "/a")
+		f.api.Delete(podsPath + "/a")
 		time.Sleep(2 * time.Second)
 		look(0) // anew
 		time.Sleep(collectAfter)
@@ -164,7 +165,7 @@ func TestCollectNewer(t *testing.T) {
 		request := f.pod("a", "rail0")
 		r.assign(t, request)
 		c := collector{service: r.Service, gone: map[holder.Key]time.Time{}}
-		f.api.delete(podsPath + "/a")
+		f.api.Delete(podsPath + "/a")
 		if err := c.collect(t.Context()); err != nil {
 			t.Fatal(err)
 		}

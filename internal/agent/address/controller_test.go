@@ -7,6 +7,7 @@ import (
 
 	"railhead/api/railhead/v1alpha1"
 	"railhead/internal/ipam"
+	"railhead/internal/kubetest"
 )
 
 // controller grants addresses as the controller does, of one node's lease and
@@ -38,7 +39,7 @@ func (c *controller) answer(o object) {
 		return
 	}
 	var lease v1alpha1.AddressLease
-	if err := json.Unmarshal([]byte(textOf(o)), &lease); err != nil {
+	if err := json.Unmarshal([]byte(kubetest.Text(o)), &lease); err != nil {
 		panic(err)
 	}
 	c.takeBack(lease.Spec.Returns)
@@ -69,7 +70,7 @@ func (c *controller) answer(o object) {
 		p := &lease.Status.Pools[i]
 		p.Grants = slices.Clone(c.grants[p.Pool])
 	}
-	o["status"] = objectOf(lease.Status)
+	o["status"] = kubetest.ObjectOf(lease.Status)
 }
 
 // fill grants addresses until there are as many.

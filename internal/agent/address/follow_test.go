@@ -19,7 +19,7 @@ func TestBlocked(t *testing.T) {
 		r := f.ready(t)
 		r.assign(t, f.pod("a", "rail0"))
 		time.Sleep(10 * time.Second)
-		f.api.leave()
+		f.api.Leave()
 		err := r.refused(t, f.pod("b", "rail0"))
 		for _, want := range []string{"pool rail0", "the controller cannot be asked", "AddressLease n1 cannot be written", "connection refused"} {
 			if !strings.Contains(err.Error(), want) {
@@ -34,7 +34,7 @@ func TestBlocked(t *testing.T) {
 		if _, err := r.Assign(ctx, f.pod("c", "rail0")); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want %v", err, context.Canceled)
 		}
-		f.api.comeBack()
+		f.api.ComeBack()
 		time.Sleep(time.Minute)
 		r.assign(t, f.pod("d", "rail0"))
 	})
@@ -48,13 +48,13 @@ func TestBackSoon(t *testing.T) {
 		f := newFixture(newController(0, 9))
 		r := f.ready(t)
 		r.assign(t, f.pod("a", "rail0"))
-		f.api.refuse(http.MethodPut, leasesPath+"/n1", http.StatusServiceUnavailable)
+		f.api.Refuse("update "+leasesPath+"/n1", http.StatusServiceUnavailable)
 		for range 10 { // 20 seconds each
 			if err := r.refused(t, f.pod("b", "rail0")); !strings.Contains(err.Error(), "AddressLease n1 cannot be written") {
 				t.Errorf("error %v, want the lease that cannot be written", err)
 			}
 		}
-		f.api.refuse(http.MethodPut, leasesPath+"/n1", 0)
+		f.api.Refuse("update "+leasesPath+"/n1", 0)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		if _, err := r.Assign(ctx, f.pod("c", "rail0")); err != nil {
@@ -71,9 +71,9 @@ func TestBackSoonAfterOutage(t *testing.T) {
 			f := newFixture(newController(0, 9))
 			r := f.ready(t)
 			r.assign(t, f.pod("a", "rail0"))
-			f.api.leave()
+			f.api.Leave()
 			time.Sleep(5 * time.Minute)
-			f.api.comeBack()
+			f.api.ComeBack()
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			if _, err := r.Assign(ctx, f.pod("b", "rail0")); err != nil {
@@ -89,9 +89,9 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(*fixture){
 		"whole":   func(*fixture) {},
-		"ended":   func(f *fixture) { f.api.leave(); f.api.comeBack() },
-		"expired": func(f *fixture) { f.api.fail(http.StatusGone) },
-		"failed":  func(f *fixture) { f.api.fail(http.StatusInternalServerError) },
+		"ended":   func(f *fixture) { f.api.Leave(); f.api.ComeBack() },
+		"expired": func(f *fixture) { f.api.Fail(http.StatusGone) },
+		"failed":  func(f *fixture) { f.api.Fail(http.StatusInternalServerError) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,15 +101,11 @@ func TestWatch(t *testing.T) {
 				r := f.ready(t)
 				r.assign(t, f.pod("a", "rail0"))
 				time.Sleep(10 * time.Second)
-				f.api.mu.Lock()
-				c.isPaused = true
-				f.api.mu.Unlock()
+				f.api.Change(func() { c.isPaused = true })
 				time.AfterFunc(time.Second, func() { breaks(f) })
 				time.AfterFunc(1500*time.Millisecond, func() { // long after the node asked
-					f.api.mu.Lock()
-					c.isPaused = false
-					f.api.mu.Unlock()
-					f.api.change(leasesPath+"/n1", c.answer)
+					f.api.Change(func() { c.isPaused = false })
+					f.api.Edit(leasesPath+"/n1", c.answer)
 				})
 				began := time.Now()
 				r.assign(t, f.pod("b", "rail0"))

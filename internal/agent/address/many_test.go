@@ -3,7 +3,6 @@ package address
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"sync"
 	"testing"
@@ -61,13 +60,13 @@ func TestMany(t *testing.T) {
 		if left := r.Assignments(); len(left) != 0 {
 			t.Errorf("left are %+v", left)
 		}
-		if made, gone := f.api.count(http.MethodPost, endpointsPath), f.api.counts(http.MethodDelete, endpointsPath); made > pods || gone > pods {
+		if made, gone := f.api.Count("create "+endpointsPath), counts(f.api, "delete", endpointsPath); made > pods || gone > pods {
 			t.Errorf("%d endpoints were made and %d deleted, want %d at most", made, gone, pods)
 		}
-		if read := f.api.counts(http.MethodGet, endpointsPath); read > 0 {
+		if read := counts(f.api, "get", endpointsPath); read > 0 {
 			t.Errorf("%d endpoints were read, want none", read)
 		}
-		if writes := f.api.count(http.MethodPut, leasesPath+"/n1"); writes > pods/4 {
+		if writes := f.api.Count("update " + leasesPath + "/n1"); writes > pods/4 {
 			t.Errorf("the lease was written %d times for %d pods", writes, pods)
 		}
 		for i := range addresses {

@@ -68,13 +68,13 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(newController(4, 3))
-		f.api.leave()
+		f.api.Leave()
 		r := f.start(t)
 		wants(t, r, "ready", "railhead_addresses_ready 0")
 		if text := scrape(t, r.Service, "assignments"); text != "" {
 			t.Errorf("before the journal was read: %s", text)
 		}
-		f.api.comeBack()
+		f.api.ComeBack()
 		time.Sleep(time.Minute)
 		r.assign(t, f.pod("a", "rail0"))
 		r.assign(t, f.pod("b", "rail0"))
@@ -110,7 +110,7 @@ func TestMetricsPublish(t *testing.T) {
 		f.log = slog.New(slog.NewTextHandler(&log, nil))
 		r := f.ready(t)
 		r.assign(t, f.pod("a", "rail0")) // and a reserve with it
-		f.api.refuse(http.MethodPost, endpointsPath, http.StatusServiceUnavailable)
+		f.api.Refuse("create "+endpointsPath, http.StatusServiceUnavailable)
 		web := func(i int) holder.Request {
 			request := f.pod(fmt.Sprintf("web-%d", i), "rail0")
 			request.Identity = fmt.Sprintf("StatefulSet/ai/web/%d", i)
@@ -125,7 +125,7 @@ func TestMetricsPublish(t *testing.T) {
 		if text := log.String(); !strings.Contains(text, `level=WARN msg="a pod is given no addresses" pod=ai/web-0`) {
 			t.Errorf("the log says\n%s", text)
 		}
-		time.AfterFunc(10*time.Second, func() { f.api.refuse(http.MethodPost, endpointsPath, 0) })
+		time.AfterFunc(10*time.Second, func() { f.api.Refuse("create "+endpointsPath, 0) })
 		r.assign(t, web(1))
 		wants(t, r, "assign_duration_seconds", `railhead_addresses_assign_duration_seconds_bucket{waited="yes",le="6.5536"} 1`)
 		wants(t, r, "assign_duration_seconds", `railhead_addresses_assign_duration_seconds_count{waited="yes"} 2`)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
@@ -17,12 +16,13 @@ import (
 
 	"railhead/internal/attribution"
 	"railhead/internal/ipam/holder"
+	"railhead/internal/kubetest"
 )
 
 // newTestPublisher runs a publisher of node n1 until the end of the test.
-func newTestPublisher(t *testing.T, api *apiServer, pods attribution.PodSource) *publisher {
+func newTestPublisher(t *testing.T, api *kubetest.Server, pods attribution.PodSource) *publisher {
 	t.Helper()
-	c, err := newClient(api.config(), "n1")
+	c, err := newClient(api.Config(), "n1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,10 +75,10 @@ func TestPublish(t *testing.T) {
 		}
 		synctest.Wait()
 		owner := []any{object{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "uid-a"}}
-		if diff := cmp.Diff(owner, field(api.get(endpointOf("a")), "metadata", "ownerReferences")); diff != "" {
+		if diff := cmp.Diff(owner, field(api.Get(endpointOf("a")), "metadata", "ownerReferences")); diff != "" {
 			t.Errorf("owners of the endpoint of a pod (-want +got):\n%s", diff)
 		}
-		web := api.get(endpointOf("web-0"))
+		web := api.Get(endpointOf("web-0"))
 		if owners := field(web, "metadata", "ownerReferences"); owners != nil {
 			t.Errorf("the endpoint of an identity has the owners %v, want none", owners)
 		}
@@ -88,14 +88,14 @@ func TestPublish(t *testing.T) {
 		p.released(&plain)
 		p.released(&kept)
 		synctest.Wait()
-		if e := api.get(endpointOf("a")); e != nil {
+		if e := api.Get(endpointOf("a")); e != nil {
 			t.Errorf("of a pod that is gone: %v", e)
 		}
-		web = api.get(endpointOf("web-0"))
+		web = api.Get(endpointOf("web-0"))
 		if node := field(web, "status", "current", "node"); node != "" {
 			t.Errorf("the endpoint of an identity is of node %q, want none", node)
 		}
-		if ips := textOf(field(web, "status", "current", "ips")); !strings.Contains(ips, "10.0.0.2/24") {
+		if ips := kubetest.Text(field(web, "status", "current", "ips")); !strings.Contains(ips, "10.0.0.2/24") {
 			t.Errorf("the endpoint of an identity has %s, want what it had", ips)
 		}
 		if count, _ := p.lag(time.Now()); count != 0 {
@@ -109,8 +109,8 @@ func TestPublish(t *testing.T) {
 func TestPublishOnTop(t *testing.T) {
 	t.Parallel()
 	old := func(node, uid string) object {
-		e := objectOf(newEndpoint(new(given("a", uid, "10.0.0.9/24", "")), node, maker{"Pod", "a", types.UID(uid)}))
-		metaOf(e)["annotations"].(object)["note"] = "of somebody else"
+		e := kubetest.ObjectOf(newEndpoint(new(given("a", uid, "10.0.0.9/24", "")), node, maker{"Pod", "a", types.UID(uid)}))
+		kubetest.Meta(e)["annotations"].(object)["note"] = "of somebody else"
 		return e
 	}
 	pod := func(uid string) object {
@@ -131,22 +131,22 @@ func TestPublishOnTop(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				api := newAPIServer()
-				api.set(endpointOf("a"), test.there)
+				api.Set(endpointOf("a"), test.there)
 				if test.pod != nil {
-					api.set(podsPath+"/a", test.pod)
+					api.Set(podsPath+"/a", test.pod)
 				}
 				p := newTestPublisher(t, api, nil)
 				mustTell(t, p, given("a", "uid-a", "10.0.0.1/24", ""))
 				time.Sleep(time.Second)
-				e := api.get(endpointOf("a"))
+				e := api.Get(endpointOf("a"))
 				if got := field(e, "status", "current", "uid"); got != test.want {
 					t.Errorf("it tells of %v, want %s", got, test.want)
 				}
 				if note := field(e, "metadata", "annotations", "note"); note != "of somebody else" {
 					t.Errorf("what somebody else wrote on it is %v", note)
 				}
-				if isOurs := strings.Contains(textOf(e), "10.0.0.1/24"); isOurs != (test.want == "uid-a") {
-					t.Errorf("it says %s", textOf(field(e, "status")))
+				if isOurs := strings.Contains(kubetest.Text(e), "10.0.0.1/24"); isOurs != (test.want == "uid-a") {
+					t.Errorf("it says %s", kubetest.Text(field(e, "status")))
 				}
 			})
 		})
@@ -159,23 +159,23 @@ func TestPublishLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		api := newAPIServer()
-		api.lose(http.MethodPost, endpointsPath)
+		api.Lose("create " + endpointsPath)
 		p := newTestPublisher(t, api, nil)
 		a := given("a", "uid-a", "10.0.0.1/24", "")
 		mustTell(t, p, a)
 		time.Sleep(10 * time.Millisecond) // before it is tried again
 		p.released(&a)
 		time.Sleep(time.Second)
-		if e := api.get(endpointOf("a")); e != nil {
+		if e := api.Get(endpointOf("a")); e != nil {
 			t.Errorf("of a pod that is gone: %v", e)
 		}
-		api.lose(http.MethodDelete, endpointOf("b"))
+		api.Lose("delete " + endpointOf("b"))
 		b := given("b", "uid-b", "10.0.0.1/24", "")
 		mustTell(t, p, b)
 		time.Sleep(time.Second)
 		p.released(&b)
 		time.Sleep(time.Second)
-		if e := api.get(endpointOf("b")); e != nil {
+		if e := api.Get(endpointOf("b")); e != nil {
 			t.Errorf("of a pod that is gone: %v", e)
 		}
 	})
@@ -191,10 +191,10 @@ func TestReleaseLeavesOthers(t *testing.T) {
 		a := given("a", "uid-a", "10.0.0.1/24", "")
 		mustTell(t, p, a)
 		synctest.Wait()
-		api.change(endpointOf("a"), func(e object) { e["status"].(object)["current"].(object)["uid"] = "uid-2" })
+		api.Edit(endpointOf("a"), func(e object) { e["status"].(object)["current"].(object)["uid"] = "uid-2" })
 		p.released(&a)
 		synctest.Wait()
-		if e := api.get(endpointOf("a")); e == nil {
+		if e := api.Get(endpointOf("a")); e == nil {
 			t.Error("the endpoint of the newer pod is gone")
 		}
 		next := given("b", "uid-3", "10.0.0.2/24", "")
@@ -202,7 +202,7 @@ func TestReleaseLeavesOthers(t *testing.T) {
 		mustTell(t, p, next)
 		p.released(new(given("b", "uid-1", "10.0.0.1/24", "")))
 		time.Sleep(time.Second)
-		if uid := field(api.get(endpointOf("b")), "status", "current", "uid"); uid != "uid-3" {
+		if uid := field(api.Get(endpointOf("b")), "status", "current", "uid"); uid != "uid-3" {
 			t.Errorf("it tells of %v, want uid-3", uid)
 		}
 	})
@@ -221,8 +221,8 @@ func TestReleasedBefore(t *testing.T) {
 			t.Errorf("error %v, want %v", err, errReleased)
 		}
 		time.Sleep(time.Second)
-		if e := api.get(endpointOf("a")); e != nil {
-			t.Errorf("it says %s", textOf(e))
+		if e := api.Get(endpointOf("a")); e != nil {
+			t.Errorf("it says %s", kubetest.Text(e))
 		}
 		next := early
 		next.Sequence++
@@ -230,7 +230,7 @@ func TestReleasedBefore(t *testing.T) {
 			t.Errorf("error %v of the next assignment", err)
 		}
 		time.Sleep(time.Second)
-		if e := api.get(endpointOf("a")); e == nil {
+		if e := api.Get(endpointOf("a")); e == nil {
 			t.Error("the next assignment of the same sandbox is not told of")
 		}
 	})
@@ -246,12 +246,12 @@ func TestParkAgain(t *testing.T) {
 		if err := p.assignedNow(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		api.leave()
+		api.Leave()
 		p.released(&a)
 		time.Sleep(time.Second)
-		api.comeBack()
+		api.ComeBack()
 		time.Sleep(2 * time.Minute)
-		if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "" {
+		if node := field(api.Get(endpointOf("web-0")), "status", "current", "node"); node != "" {
 			t.Errorf("it is of node %v, want none", node)
 		}
 	})
@@ -268,17 +268,17 @@ func TestParkLost(t *testing.T) {
 		if err := p.assignedNow(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		api.lose(http.MethodPut, endpointOf("web-0"))
+		api.Lose("update " + endpointOf("web-0"))
 		p.released(&a)
 		synctest.Wait()
-		if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "" {
+		if node := field(api.Get(endpointOf("web-0")), "status", "current", "node"); node != "" {
 			t.Fatalf("it is of node %v, want none", node)
 		}
 		a.Sequence++
 		if err := p.assignedNow(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "n1" {
+		if node := field(api.Get(endpointOf("web-0")), "status", "current", "node"); node != "n1" {
 			t.Errorf("it is of node %v, want n1", node)
 		}
 	})
@@ -290,7 +290,7 @@ func TestAssignedNow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		api := newAPIServer()
-		api.leave()
+		api.Leave()
 		p := newTestPublisher(t, api, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -298,10 +298,10 @@ func TestAssignedNow(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "SpiderEndpoint ai/web-0") || !strings.Contains(err.Error(), "refused") {
 			t.Errorf("error %v, want the endpoint, the deadline and why", err)
 		}
-		api.comeBack()
+		api.ComeBack()
 		time.Sleep(5 * time.Minute)
-		if e := api.get(endpointOf("web-0")); e != nil {
-			t.Errorf("it says %s", textOf(e))
+		if e := api.Get(endpointOf("web-0")); e != nil {
+			t.Errorf("it says %s", kubetest.Text(e))
 		}
 	})
 }
@@ -312,7 +312,7 @@ func TestGivenUpAndWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		api := newAPIServer()
-		api.lose(http.MethodPost, endpointsPath)
+		api.Lose("create " + endpointsPath)
 		p := newTestPublisher(t, api, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), publishAgain/2)
 		defer cancel()
@@ -320,16 +320,16 @@ func TestGivenUpAndWritten(t *testing.T) {
 		if err := p.assignedNow(ctx, a); err == nil {
 			t.Fatal("no error though the answer was lost")
 		}
-		if asked := api.count(http.MethodPost, endpointsPath); asked != 1 {
+		if asked := api.Count("create " + endpointsPath); asked != 1 {
 			t.Fatalf("it was written %d times, want once", asked)
 		}
 		time.Sleep(time.Second)
-		if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "" {
+		if node := field(api.Get(endpointOf("web-0")), "status", "current", "node"); node != "" {
 			t.Errorf("nobody waits for it, and it is of node %v, want none", node)
 		}
 		p.released(&a)
 		time.Sleep(time.Second)
-		if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "" {
+		if node := field(api.Get(endpointOf("web-0")), "status", "current", "node"); node != "" {
 			t.Errorf("it is of node %v, want none", node)
 		}
 	})
@@ -349,8 +349,8 @@ func TestReleasedFirst(t *testing.T) {
 				t.Errorf("identity %q: error %v, want %v", identity, err, errReleased)
 			}
 			time.Sleep(time.Minute)
-			if e := api.get(endpointOf(name)); e != nil {
-				t.Errorf("identity %q: it says %s", identity, textOf(e))
+			if e := api.Get(endpointOf(name)); e != nil {
+				t.Errorf("identity %q: it says %s", identity, kubetest.Text(e))
 			}
 			a.Sequence++
 			if err := p.assignedNow(t.Context(), a); err != nil {
@@ -375,7 +375,7 @@ func TestGivenUpAndParked(t *testing.T) {
 				if err := p.assignedNow(t.Context(), x); err != nil {
 					t.Fatal(err)
 				}
-				api.leave()
+				api.Leave()
 				p.released(&x)
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
@@ -385,9 +385,9 @@ func TestGivenUpAndParked(t *testing.T) {
 				if isReleased {
 					p.released(&y)
 				}
-				api.comeBack()
+				api.ComeBack()
 				time.Sleep(time.Hour)
-				if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "" {
+				if node := field(api.Get(endpointOf("web-0")), "status", "current", "node"); node != "" {
 					t.Errorf("it is of node %v, want none", node)
 				}
 			})
@@ -402,7 +402,7 @@ func TestOneGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newAPIServer()
 		p := newTestPublisher(t, api, nil)
-		api.leave()
+		api.Leave()
 		a, next := given("web-0", "uid-a", "10.0.0.2/24", web0), given("web-0", "uid-b", "10.0.0.2/24", web0)
 		next.Sequence = 2
 		now := func(a holder.Assignment, d time.Duration) <-chan error {
@@ -418,14 +418,14 @@ func TestOneGivesUp(t *testing.T) {
 		if err := <-now(a, time.Second); !errors.Is(err, errUnpublished) {
 			t.Errorf("error %v, want %v", err, errUnpublished)
 		}
-		api.comeBack()
+		api.ComeBack()
 		if err := <-long; err != nil {
 			t.Errorf("error %v of the one that waits", err)
 		}
-		if node := field(api.get(endpointOf("web-0")), "status", "current", "node"); node != "n1" {
+		if node := field(api.Get(endpointOf("web-0")), "status", "current", "node"); node != "n1" {
 			t.Errorf("it is of node %v, want n1", node)
 		}
-		api.leave()
+		api.Leave()
 		a.Sandbox = "second" // which is not told of yet
 		long = now(a, time.Hour)
 		synctest.Wait()
@@ -433,7 +433,7 @@ func TestOneGivesUp(t *testing.T) {
 		if err := <-long; !errors.Is(err, errSuperseded) {
 			t.Errorf("error %v, want %v", err, errSuperseded)
 		}
-		api.comeBack()
+		api.ComeBack()
 		if err := <-later; err != nil {
 			t.Errorf("error %v of the later pod", err)
 		}
@@ -446,8 +446,8 @@ func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		api := newAPIServer()
-		api.set(endpointOf("a"), objectOf(newEndpoint(new(given("a", "uid-2", "10.0.0.9/24", "")), "n1", maker{"Pod", "a", "uid-2"})))
-		api.leave()
+		api.Set(endpointOf("a"), kubetest.ObjectOf(newEndpoint(new(given("a", "uid-2", "10.0.0.9/24", "")), "n1", maker{"Pod", "a", "uid-2"})))
+		api.Leave()
 		p := newTestPublisher(t, api, nil)
 		a := given("a", "uid-a", "10.0.0.1/24", "")
 		mustTell(t, p, a)
@@ -455,7 +455,7 @@ func TestSuperseded(t *testing.T) {
 		if n := p.queue.NumRequeues(a.Pod); n == 0 {
 			t.Error("no attempt failed")
 		}
-		api.comeBack()
+		api.ComeBack()
 		time.Sleep(time.Minute)
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -470,7 +470,7 @@ func TestSuperseded(t *testing.T) {
 func TestPublishEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, err := newClient(newAPIServer().config(), "n1")
+		c, err := newClient(newAPIServer().Config(), "n1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -526,10 +526,10 @@ func TestMaker(t *testing.T) {
 				p := newTestPublisher(t, api, podsKnown{known, time.Now().Add(test.after)})
 				mustTell(t, p, given("a", "uid-a", "10.0.0.1/24", ""))
 				time.Sleep(10 * time.Second)
-				e := api.get(endpointOf("a"))
+				e := api.Get(endpointOf("a"))
 				owners, _ := field(e, "metadata", "ownerReferences").([]any)
 				if len(owners) != 1 {
-					t.Fatalf("it says %s", textOf(e))
+					t.Fatalf("it says %s", kubetest.Text(e))
 				}
 				got := []any{field(e, "status", "ownerControllerType"), field(e, "status", "ownerControllerName"), owners[0].(object)["uid"]}
 				if diff := cmp.Diff(test.want, got); diff != "" {

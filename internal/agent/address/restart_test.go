@@ -26,24 +26,24 @@ func TestRestart(t *testing.T) {
 		r := f.ready(t)
 		gone := r.assign(t, f.pod("gone", "rail0"))
 		time.Sleep(10 * time.Second)
-		f.api.refuse(http.MethodPost, endpointsPath, http.StatusServiceUnavailable)
-		f.api.refuse(http.MethodDelete, endpointOf("gone"), http.StatusServiceUnavailable)
+		f.api.Refuse("create "+endpointsPath, http.StatusServiceUnavailable)
+		f.api.Refuse("delete "+endpointOf("gone"), http.StatusServiceUnavailable)
 		a := r.assign(t, f.pod("a", "rail0"))
 		if err := r.Release(t.Context(), gone.Key, gone.Sequence, nil); err != nil {
 			t.Fatal(err)
 		}
 		before := r.Assignments()
 		r.kill()
-		f.api.refuse(http.MethodPost, endpointsPath, 0)
-		f.api.refuse(http.MethodDelete, endpointOf("gone"), 0)
+		f.api.Refuse("create "+endpointsPath, 0)
+		f.api.Refuse("delete "+endpointOf("gone"), 0)
 
 		r = f.ready(t)
 		if diff := cmp.Diff(before, r.Assignments(), cmp.Transformer("text", func(a holder.Assigned) string { return a.Pool + a.Prefix.String() })); diff != "" {
 			t.Errorf("assignments (-before +after):\n%s", diff)
 		}
 		time.Sleep(10 * time.Second)
-		if f.api.get(endpointOf("a")) == nil || f.api.get(endpointOf("gone")) != nil {
-			t.Errorf("endpoint of the pod: %v; of the one that is gone: %v", f.api.get(endpointOf("a")), f.api.get(endpointOf("gone")))
+		if f.api.Get(endpointOf("a")) == nil || f.api.Get(endpointOf("gone")) != nil {
+			t.Errorf("endpoint of the pod: %v; of the one that is gone: %v", f.api.Get(endpointOf("a")), f.api.Get(endpointOf("gone")))
 		}
 		if again := r.assign(t, f.pod("a", "rail0")); again.Sequence != a.Sequence {
 			t.Errorf("the same sandbox got sequence %d, and %d before", again.Sequence, a.Sequence)
@@ -75,7 +75,7 @@ func TestAPIAway(t *testing.T) {
 				r.assign(t, f.pod("a", "rail0"))
 				time.Sleep(10 * time.Second)
 				r.kill()
-				f.api.leave()
+				f.api.Leave()
 				test.before(f)
 				r = f.start(t)
 				if test.want == nil {
@@ -92,7 +92,7 @@ func TestAPIAway(t *testing.T) {
 						t.Errorf("not ready because of %q, refused with %q, want %q in both", ready, err, want)
 					}
 				}
-				f.api.comeBack()
+				f.api.ComeBack()
 				time.Sleep(time.Minute)
 				r.assign(t, f.pod("b", "rail0"))
 			})
@@ -110,13 +110,13 @@ func TestLostJournal(t *testing.T) {
 		told := r.assign(t, f.pod("told", "rail0"))
 		left := r.assign(t, f.pod("left", "rail0"))
 		time.Sleep(10 * time.Second)
-		f.api.refuse(http.MethodPost, endpointsPath, http.StatusServiceUnavailable)
+		f.api.Refuse("create "+endpointsPath, http.StatusServiceUnavailable)
 		untold := r.assign(t, f.pod("untold", "rail0"))
 		f.use(told)
 		f.use(untold)
 		r.kill()
 		f.disk.lose()
-		f.api.refuse(http.MethodPost, endpointsPath, 0)
+		f.api.Refuse("create "+endpointsPath, 0)
 
 		r = f.ready(t)
 		known := r.Assignments()
@@ -186,14 +186,14 @@ func TestBlind(t *testing.T) {
 		f.look = nil
 		f.mu.Unlock()
 		time.Sleep(time.Minute)
-		f.api.refuse(http.MethodPost, endpointsPath, http.StatusServiceUnavailable)
+		f.api.Refuse("create "+endpointsPath, http.StatusServiceUnavailable)
 		r.assign(t, f.pod("a", "rail0"))
 		r.kill()
 		f.look = syscall.EPERM
-		f.api.refuse(http.MethodPost, endpointsPath, 0)
+		f.api.Refuse("create "+endpointsPath, 0)
 		f.start(t).assign(t, f.pod("b", "rail0"))
 		time.Sleep(time.Minute)
-		if f.api.get(endpointOf("a")) == nil {
+		if f.api.Get(endpointOf("a")) == nil {
 			t.Error("what was not published before the restart is not")
 		}
 	})
@@ -205,7 +205,7 @@ func TestReleaseBeforeOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(newController(2, 6))
-		f.api.leave()
+		f.api.Leave()
 		r := f.start(t)
 		began := time.Now()
 		err := r.Release(context.Background(), holder.Key{PodUID: "uid-a"}, 0, nil)
@@ -221,7 +221,7 @@ func TestNodeReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(newController(2, 6))
 		r := f.ready(t)
-		f.api.set(nodesPath+"/n1", object{"metadata": object{"name": "n1", "uid": "another"}})
+		f.api.Set(nodesPath+"/n1", object{"metadata": object{"name": "n1", "uid": "another"}})
 		time.Sleep(2 * collectEvery)
 		select {
 		case <-r.ended:
@@ -269,7 +269,7 @@ func TestEnd(t *testing.T) {
 		before func(*fixture)
 		wait   func(context.Context, *fixture, *running) error
 	}{
-		"for the journal": {func(f *fixture) { f.api.leave() }, func(ctx context.Context, _ *fixture, r *running) error {
+		"for the journal": {func(f *fixture) { f.api.Leave() }, func(ctx context.Context, _ *fixture, r *running) error {
 			return r.Release(ctx, holder.Key{PodUID: "uid-a"}, 0, nil)
 		}},
 		"until it is ready": {func(f *fixture) { f.look = syscall.EPERM }, func(ctx context.Context, _ *fixture, r *running) error {
@@ -280,7 +280,7 @@ func TestEnd(t *testing.T) {
 			return err
 		}},
 		"for the publication": {func(f *fixture) {
-			f.api.refuse(http.MethodPost, endpointsPath, http.StatusServiceUnavailable)
+			f.api.Refuse("create "+endpointsPath, http.StatusServiceUnavailable)
 		}, func(ctx context.Context, f *fixture, r *running) error {
 			request := f.pod("web-0", "rail0")
 			request.Identity = web0
@@ -329,18 +329,18 @@ func TestLease(t *testing.T) {
 		r := f.ready(t)
 		r.assign(t, f.pod("a", "rail0"))
 		time.Sleep(10 * time.Second)
-		f.api.change(leasesPath+"/n1", func(o object) {
+		f.api.Edit(leasesPath+"/n1", func(o object) {
 			o["status"].(object)["pools"].([]any)[0].(object)["recall"] = 2
 		})
 		time.Sleep(10 * time.Millisecond) // less than a batch takes
-		f.api.mu.Lock()
-		if c.returned != 2 {
-			t.Errorf("the node gave back %d addresses, want 2", c.returned)
-		}
-		f.api.mu.Unlock()
-		f.api.delete(leasesPath + "/n1")
+		f.api.Change(func() {
+			if c.returned != 2 {
+				t.Errorf("the node gave back %d addresses, want 2", c.returned)
+			}
+		})
+		f.api.Delete(leasesPath + "/n1")
 		time.Sleep(time.Minute)
-		if f.api.get(leasesPath+"/n1") == nil {
+		if f.api.Get(leasesPath+"/n1") == nil {
 			t.Error("the lease was not made again")
 		}
 	})
@@ -352,20 +352,13 @@ func TestNoCRDs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(newController(4, 9))
-		paths := []string{http.MethodGet + " " + leasesPath, http.MethodGet + " " + leasesPath + "/n1", http.MethodPost + " " + leasesPath}
-		for _, p := range paths {
-			method, path, _ := strings.Cut(p, " ")
-			f.api.refuse(method, path, http.StatusNotFound)
-		}
+		f.api.Missing = []string{leasesPath}
 		r := f.start(t)
 		time.Sleep(time.Hour)
-		if asked := f.api.count("GET", leasesPath); asked > 200 {
+		if asked := f.api.Count("list "+leasesPath) + f.api.Count("watch "+leasesPath); asked > 200 {
 			t.Errorf("%d questions in an hour", asked)
 		}
-		for _, p := range paths {
-			method, path, _ := strings.Cut(p, " ")
-			f.api.refuse(method, path, 0)
-		}
+		f.api.Change(func() { f.api.Missing = nil })
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		if err := r.AwaitReady(ctx); err != nil {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"railhead/internal/ipam/holder"
+	"railhead/internal/kubetest"
 )
 
 // rights are those of the agent's manifest, as the API server has them in tests.
@@ -50,7 +51,7 @@ func TestRights(t *testing.T) {
 		request := f.pod("web-0", "rail0")
 		request.Identity = web0
 		kept := r.assign(t, request)
-		f.api.set(endpointOf("a"), objectOf(newEndpoint(new(given("a", "uid-0", "10.0.0.9/24", "")), "n1", maker{"Pod", "a", "uid-0"})))
+		f.api.Set(endpointOf("a"), kubetest.ObjectOf(newEndpoint(new(given("a", "uid-0", "10.0.0.9/24", "")), "n1", maker{"Pod", "a", "uid-0"})))
 		plain := r.assign(t, f.pod("a", "rail0")) // another pod's endpoint is there
 		left := r.assign(t, f.pod("left", "rail0"))
 		time.Sleep(10 * time.Second)
@@ -60,21 +61,19 @@ func TestRights(t *testing.T) {
 		if err := r.Release(t.Context(), plain.Key, 0, nil); err != nil {
 			t.Fatal(err)
 		}
-		f.api.delete(podsPath + "/left")
+		f.api.Delete(podsPath + "/left")
 		time.Sleep(collectAfter + 3*collectEvery)
 		if slices.ContainsFunc(r.Assignments(), func(a holder.Assignment) bool { return a.Key == left.Key }) {
 			t.Error("what pod left had is not released")
 		}
-		f.api.mu.Lock()
-		defer f.api.mu.Unlock()
-		for verb := range f.api.verbs {
+		for verb := range f.api.Verbs {
 			if !has[verb] {
 				t.Errorf("the service needs the right to %s, which deploy/railhead-agent.yaml does not give", verb)
 			}
 		}
 		for right := range has {
 			_, resource, _ := strings.Cut(right, " ")
-			if slices.Contains([]string{"addressleases", "spiderendpoints"}, resource) && !f.api.verbs[right] {
+			if slices.Contains([]string{"addressleases", "spiderendpoints"}, resource) && !f.api.Verbs[right] {
 				t.Errorf("deploy/railhead-agent.yaml gives the right to %s, which the service does not need", right)
 			}
 		}

@@ -19,8 +19,8 @@ func TestWaiting(t *testing.T) {
 		want     []string
 	}{
 		"short":                {"", func(*fixture) {}, []string{"no address: interface net1: pool rail0: all addresses are held, 1 lack; the node has asked the controller for more"}},
-		"API server away":      {"", func(f *fixture) { f.api.leave() }, []string{"interface net1: pool rail0: ", "the controller cannot be asked: AddressLease n1 cannot be written"}},
-		"endpoint not written": {web0, func(f *fixture) { f.api.refuse(http.MethodPost, endpointsPath, http.StatusServiceUnavailable) }, []string{"it has net1 10.0.0.1/24, which its SpiderEndpoint ai/b has to say first"}},
+		"API server away":      {"", func(f *fixture) { f.api.Leave() }, []string{"interface net1: pool rail0: ", "the controller cannot be asked: AddressLease n1 cannot be written"}},
+		"endpoint not written": {web0, func(f *fixture) { f.api.Refuse("create "+endpointsPath, http.StatusServiceUnavailable) }, []string{"it has net1 10.0.0.1/24, which its SpiderEndpoint ai/b has to say first"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

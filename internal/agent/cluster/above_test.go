@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"railhead/api/spiderpool/v2beta1"
+	"railhead/internal/kubetest"
 	"railhead/internal/policy"
 )
 
@@ -74,7 +75,7 @@ func TestAbove(t *testing.T) {
 	}
 	running(t, a, func(c *Cache) {
 		before := a.requests()
-		a.leave()
+		a.Leave()
 		for name, test := range pods {
 			got, err := c.Above(t.Context(), podNamed(t, c, name))
 			if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
@@ -84,7 +85,7 @@ func TestAbove(t *testing.T) {
 		if n := a.requests() - before; n != 0 {
 			t.Errorf("%d requests", n)
 		}
-		if n := a.count("GET /apis/apps/v1/namespaces/ai/replicasets/web-1"); n != 1 {
+		if n := a.Count("get /apis/apps/v1/namespaces/ai/replicasets/web-1"); n != 1 {
 			t.Errorf("the ReplicaSet was read %d times, want once", n)
 		}
 	})
@@ -96,7 +97,7 @@ func TestAboveGone(t *testing.T) {
 	t.Parallel()
 	a := small()
 	const path = "/apis/apps/v1/namespaces/ai/replicasets/web-1"
-	a.answers[path] = http.StatusForbidden
+	a.Answers[path] = http.StatusForbidden
 	a.set(replicaSetsPath, replicaSetOf("web-1"))
 	a.set(podsPath, ownedPod("a", "u1", "ReplicaSet", "web-1"))
 	a.set(podsPath, ownedPod("gone", "u2", "ReplicaSet", "gone"))
@@ -107,13 +108,13 @@ func TestAboveGone(t *testing.T) {
 		if _, err := c.Above(t.Context(), podNamed(t, c, "a")); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "ReplicaSet ai/web-1") {
 			t.Errorf("error %v, want one that names the ReplicaSet", err)
 		}
-		a.change(func() { a.answers = map[string]int{} })
+		a.Change(func() { a.Answers = map[string]int{} })
 		after(2 * time.Minute) // it is tried again though nobody asks
-		a.leave()
+		a.Leave()
 		if got, err := c.Above(t.Context(), podNamed(t, c, "a")); err != nil || len(got) != 1 {
 			t.Errorf("above: %v, error %v", got, err)
 		}
-		a.comeBack()
+		a.ComeBack()
 		after(2 * time.Minute)
 		a.delete(podsPath, "ai/a")
 		synctest.Wait()
@@ -130,7 +131,7 @@ func TestAboveUnneeded(t *testing.T) {
 	a := small()
 	a.set(replicaSetsPath, replicaSetOf("web-1"))
 	pod := ownedPod("a", "u1", "ReplicaSet", "web-1")
-	metaOf(pod)["annotations"] = content{}
+	kubetest.Meta(pod)["annotations"] = content{}
 	a.set(podsPath, pod)
 	running(t, a, func(c *Cache) {
 		before := a.requests()
@@ -139,7 +140,7 @@ func TestAboveUnneeded(t *testing.T) {
 		}
 		owner := policy.Application{GroupVersion: "apps/v1", Kind: "Deployment", Namespace: "ai", Name: "web", UID: "uid-web"}
 		own := poolOf("own", "10.0.2.0/24", "10.0.2.9")
-		metaOf(own)["labels"] = owner.Labels()
+		kubetest.Meta(own)["labels"] = owner.Labels()
 		own["spec"].(content)["podAffinity"] = owner.Affinity() //nolint:forcetypeassert // it is made above
 		a.set(poolsPath, own)
 		synctest.Wait()

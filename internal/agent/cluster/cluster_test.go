@@ -29,7 +29,7 @@ func logger(t *testing.T) *slog.Logger {
 // started has ended when it returns.
 func running(t *testing.T, a *apiServer, test func(c *Cache)) {
 	t.Helper()
-	runningWith(t, Config{API: a.config(), Node: "n1", Log: logger(t)}, test)
+	runningWith(t, Config{API: a.Config(), Node: "n1", Log: logger(t)}, test)
 }
 
 func runningWith(t *testing.T, config Config, test func(c *Cache)) {
@@ -184,7 +184,7 @@ func TestKnown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := small()
-			a.isOld = isOld
+			a.IsOld = isOld
 			running(t, a, func(c *Cache) {
 				if err := c.Ready(); err != nil {
 					t.Errorf("not ready: %v", err)
@@ -204,7 +204,7 @@ func TestAway(t *testing.T) {
 	t.Parallel()
 	a := small()
 	running(t, a, func(c *Cache) {
-		a.leave()
+		a.Leave()
 		after(time.Hour)
 		wantAll(t, newAPIServer(), c)
 		if err := c.Ready(); err != nil {
@@ -218,7 +218,7 @@ func TestAway(t *testing.T) {
 		a.delete(poolsPath, "pool0")
 		a.set(podsPath, podOf("n1", "a-1", "u1", nil))
 		a.set(poolsPath, poolOf("pool1", "10.0.1.0/24", "10.0.1.9"))
-		a.comeBack()
+		a.ComeBack()
 		after(2 * time.Minute)
 		if _, err := c.Pod(t.Context(), "ai", "a-0", "u0"); !apierrors.IsNotFound(err) {
 			t.Errorf("pod that is gone: error %v", err)
@@ -241,7 +241,7 @@ func TestAway(t *testing.T) {
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	a := small()
-	a.isAway = true
+	a.IsAway = true
 	running(t, a, func(c *Cache) {
 		after(time.Minute)
 		err := c.Ready()
@@ -259,7 +259,7 @@ func TestRestart(t *testing.T) {
 		if meta, addresses := c.Node(); meta.Name != "n1" || meta.Labels != nil || addresses != nil {
 			t.Errorf("node %+v, %v", meta, addresses)
 		}
-		a.comeBack()
+		a.ComeBack()
 		after(2 * time.Minute)
 		if err := c.Ready(); err != nil {
 			t.Errorf("not ready: %v", err)
@@ -272,7 +272,7 @@ func TestRestart(t *testing.T) {
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	a := small()
-	a.isSilent = true
+	a.IsSilent = true
 	running(t, a, func(c *Cache) {
 		after(time.Minute)
 		if err := c.Ready(); err == nil || !strings.Contains(err.Error(), "no answer for 10s") {
@@ -282,7 +282,7 @@ func TestSilent(t *testing.T) {
 		if _, err := c.Pod(t.Context(), "ai", "a-0", "u0"); err == nil || time.Since(began) > requestMost {
 			t.Errorf("pod after %v: error %v", time.Since(began), err)
 		}
-		a.change(func() { a.isSilent = false })
+		a.Change(func() { a.IsSilent = false })
 		after(10 * time.Minute)
 		if err := c.Ready(); err != nil {
 			t.Errorf("not ready: %v", err)
@@ -295,7 +295,7 @@ func TestSilent(t *testing.T) {
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	a := small()
-	a.missing = []string{"/apis/k8s.cni.cncf.io", spiderPath}
+	a.Missing = []string{"/apis/k8s.cni.cncf.io", spiderPath}
 	running(t, a, func(c *Cache) {
 		err := c.Ready()
 		for _, want := range []string{"NetworkAttachmentDefinitions (the cluster has no such kind", "SpiderIPPools (", "SpiderCoordinators ("} {
@@ -316,10 +316,10 @@ func TestMissing(t *testing.T) {
 			t.Errorf("NAD, asked for: error %v", err)
 		}
 		after(time.Hour)
-		if n := a.count("LIST " + nadsPath); n > 100 {
+		if n := a.Count("list " + nadsPath); n > 100 {
 			t.Errorf("in an hour it asked %d times", n)
 		}
-		a.change(func() { a.missing = nil })
+		a.Change(func() { a.Missing = nil })
 		after(3 * time.Minute)
 		if err := c.Ready(); err != nil {
 			t.Errorf("not ready: %v", err)
@@ -332,7 +332,7 @@ func TestMissing(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	a := small()
-	a.answers[poolsPath] = http.StatusForbidden
+	a.Answers[poolsPath] = http.StatusForbidden
 	running(t, a, func(c *Cache) {
 		if err := c.Ready(); err == nil || !strings.Contains(err.Error(), "SpiderIPPools (") || strings.Contains(err.Error(), "Coordinators") {
 			t.Errorf("ready: %v", err)
@@ -345,8 +345,8 @@ func TestForbidden(t *testing.T) {
 func TestWatches(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(a *apiServer){
-		"cut": (*apiServer).cut, "expired": (*apiServer).expire,
-		"forgotten": func(a *apiServer) { a.change(func() { a.isBlank = true }); a.cut() },
+		"cut": (*apiServer).Cut, "expired": func(a *apiServer) { a.Fail(http.StatusGone) },
+		"forgotten": func(a *apiServer) { a.Change(func() { a.IsBlank = true }); a.Cut() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -415,7 +415,7 @@ func TestSettings(t *testing.T) {
 func TestNew(t *testing.T) {
 	t.Parallel()
 	for want, config := range map[string]Config{
-		"name of the node": {API: newAPIServer().config()},
+		"name of the node": {API: newAPIServer().Config()},
 		"Kubernetes":       {Node: "n1"},
 		"client":           {Node: "n1", API: &rest.Config{Host: "http://\x00"}},
 	} {

@@ -24,7 +24,7 @@ import (
 // empty is a Cache that knows nothing.
 func empty(tb testing.TB) *Cache {
 	tb.Helper()
-	c, err := New(Config{API: away().config(), Node: "n1"})
+	c, err := New(Config{API: away().Config(), Node: "n1"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func FuzzRead(f *testing.F) {
 // largest is a Cache that knows 10,000 pools, 1,000 networks and 250 pods.
 func largest(b *testing.B, dir string) *Cache {
 	b.Helper()
-	c, err := New(Config{API: large(10000).config(), Node: "n1", Dir: dir})
+	c, err := New(Config{API: large(10000).Config(), Node: "n1", Dir: dir})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"railhead/internal/kubetest"
 	"railhead/internal/policy"
 )
 
@@ -28,14 +29,14 @@ import (
 func living(t *testing.T, a *apiServer, dir string, test func(c *Cache)) string {
 	t.Helper()
 	var text bytes.Buffer
-	runningWith(t, Config{API: a.config(), Node: "n1", Dir: dir, Log: slog.New(slog.NewTextHandler(&text, nil))}, test)
+	runningWith(t, Config{API: a.Config(), Node: "n1", Dir: dir, Log: slog.New(slog.NewTextHandler(&text, nil))}, test)
 	return text.String()
 }
 
 // away is an API server that is not there.
 func away() *apiServer {
 	a := newAPIServer()
-	a.isAway = true
+	a.IsAway = true
 	return a
 }
 
@@ -46,7 +47,7 @@ func full() *apiServer {
 	a.set(podsPath, ownedPod("web-2-a", "w1", "ReplicaSet", "web-2"))
 	own := poolOf("own", "10.0.2.0/24", "10.0.2.9")
 	owner := policy.Application{GroupVersion: "apps/v1", Kind: "Deployment", Namespace: "ai", Name: "web", UID: "uid-web"}
-	metaOf(own)["labels"] = owner.Labels()
+	kubetest.Meta(own)["labels"] = owner.Labels()
 	own["spec"].(content)["podAffinity"] = owner.Affinity() //nolint:forcetypeassert // it is made above
 	a.set(poolsPath, own)
 	return a
@@ -102,7 +103,7 @@ func TestRestartAway(t *testing.T) {
 	t.Parallel()
 	dir := keptOfFull(t)
 	a, at := full(), asOf(t, dir)
-	a.isAway = true
+	a.IsAway = true
 	log := living(t, a, dir, func(c *Cache) {
 		after(time.Minute)
 		if err := c.Ready(); err != nil {
@@ -125,7 +126,7 @@ func TestRestartAway(t *testing.T) {
 		a.delete(spiderPath+"spiderreservedips", "r")
 		a.delete(coordinatorsPath, "default")
 		a.delete(configMapsPath, "railhead-system/spiderpool-conf")
-		a.comeBack()
+		a.ComeBack()
 		after(2 * time.Minute)
 		if err := c.Current(); err != nil {
 			t.Errorf("not current: %v", err)
@@ -184,7 +185,7 @@ func TestRestartSilent(t *testing.T) {
 	t.Parallel()
 	dir := keptOfFull(t)
 	a := full()
-	a.isSilent = true
+	a.IsSilent = true
 	living(t, a, dir, func(c *Cache) {
 		after(askFor)
 		wantAll(t, newAPIServer(), c)
@@ -241,8 +242,8 @@ func TestRestartPartly(t *testing.T) {
 	t.Parallel()
 	dir := keptOfFull(t)
 	a := newAPIServer()
-	a.answers[poolsPath] = http.StatusInternalServerError
-	a.missing = []string{"/apis/k8s.cni.cncf.io"}
+	a.Answers[poolsPath] = http.StatusInternalServerError
+	a.Missing = []string{"/apis/k8s.cni.cncf.io"}
 	living(t, a, dir, func(c *Cache) {
 		after(time.Minute)
 		if c.pods.get("ai", "a-0") != nil {
@@ -264,17 +265,17 @@ func TestOtherNode(t *testing.T) {
 	dir := keptOfFull(t)
 	text := string(readKept(t, dir))
 	rest := func(a *apiServer) { // what there is but pods
-		a.answers[podsPath] = http.StatusInternalServerError
+		a.Answers[podsPath] = http.StatusInternalServerError
 	}
 	for _, test := range []struct {
 		name, from, to string
 		api            func(*apiServer)
 		want           string
 	}{
-		{"name", `"node":"n1"`, `"node":"n2"`, func(a *apiServer) { a.isAway = true }, "it is of node n2, want n1"},
+		{"name", `"node":"n1"`, `"node":"n2"`, func(a *apiServer) { a.IsAway = true }, "it is of node n2, want n1"},
 		{"UID", `"uid":"node-1"`, `"uid":"node-2"`, rest, "with UID node-2, want node-1"},
-		{"version", `"version":1`, `"version":2`, func(a *apiServer) { a.isAway = true }, "it has version 2, want 1"},
-		{"none", text[:strings.Index(text, "\n")+1], "", func(a *apiServer) { a.isAway = true }, "it has version 0, want 1"},
+		{"version", `"version":1`, `"version":2`, func(a *apiServer) { a.IsAway = true }, "it has version 2, want 1"},
+		{"none", text[:strings.Index(text, "\n")+1], "", func(a *apiServer) { a.IsAway = true }, "it has version 0, want 1"},
 		{"the same", "", "", rest, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -289,7 +290,7 @@ func TestOtherNode(t *testing.T) {
 				if isKnown := c.pods.get("ai", "a-0") != nil; isKnown != (test.want == "") {
 					t.Errorf("a pod is known: %t", isKnown)
 				}
-				a.change(func() { a.isAway, a.answers = false, map[string]int{} })
+				a.Change(func() { a.IsAway, a.Answers = false, map[string]int{} })
 				after(3 * time.Minute)
 				if err := c.Current(); err != nil {
 					t.Errorf("not current: %v", err)
@@ -314,7 +315,7 @@ func TestDamaged(t *testing.T) {
 	t.Parallel()
 	dir := keptOfFull(t)
 	text := readKept(t, dir)
-	c, err := New(Config{API: away().config(), Node: "n1"})
+	c, err := New(Config{API: away().Config(), Node: "n1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -471,7 +472,7 @@ func TestKeptAtEnd(t *testing.T) {
 	if !bytes.Contains(was, []byte(`"last"`)) {
 		t.Error("what came last is not kept")
 	}
-	a.isSilent = true
+	a.IsSilent = true
 	living(t, a, dir, func(c *Cache) { c.disk.note() })
 	if diff := cmp.Diff(string(was), string(readKept(t, dir))); diff != "" {
 		t.Errorf("what an agent kept that had just begun (-before +after):\n%s", diff)
@@ -502,10 +503,10 @@ func TestKeptNone(t *testing.T) {
 	dir := t.TempDir()
 	const reserved = spiderPath + "spiderreservedips"
 	a := newAPIServer()
-	a.answers[reserved] = http.StatusInternalServerError
+	a.Answers[reserved] = http.StatusInternalServerError
 	living(t, a, dir, func(*Cache) {
 		after(time.Minute)
-		a.change(func() { delete(a.answers, reserved) })
+		a.Change(func() { delete(a.Answers, reserved) })
 		after(2 * time.Minute)
 	})
 	living(t, away(), dir, func(c *Cache) {

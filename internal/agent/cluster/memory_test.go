@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"railhead/internal/kubetest"
 )
 
 // TestMemory wants a node to keep little of a large cluster, told by the API server
@@ -47,9 +49,9 @@ func large(pools int) *apiServer {
 	}
 	for i := range pools {
 		pool := poolOf(fmt.Sprintf("pool-%d", i), fmt.Sprintf("10.%d.%d.0/24", i/256+100, i%256), fmt.Sprintf("10.%d.%d.10-10.%[1]d.%[2]d.200", i/256+100, i%256))
-		metaOf(pool)["labels"] = content{"ipam.spidernet.io/ippool-cidr": fmt.Sprintf("10-%d-%d-0-24", i/256+100, i%256)}
-		metaOf(pool)["finalizers"] = []any{"spiderpool.spidernet.io"}
-		metaOf(pool)["managedFields"] = []any{content{"manager": strings.Repeat("m", 600)}}
+		kubetest.Meta(pool)["labels"] = content{"ipam.spidernet.io/ippool-cidr": fmt.Sprintf("10-%d-%d-0-24", i/256+100, i%256)}
+		kubetest.Meta(pool)["finalizers"] = []any{"spiderpool.spidernet.io"}
+		kubetest.Meta(pool)["managedFields"] = []any{content{"manager": strings.Repeat("m", 600)}}
 		if status, ok := pool["status"].(content); ok {
 			status["allocatedIPs"] = strings.Repeat("a", 3000)
 		}
@@ -83,7 +85,7 @@ func heap() uint64 {
 func keptOf(t *testing.T, a *apiServer, dir string, pools int) int {
 	t.Helper()
 	before := heap()
-	c, err := New(Config{API: a.config(), Node: "n1", Dir: dir})
+	c, err := New(Config{API: a.Config(), Node: "n1", Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,11 +97,11 @@ func TestNamespace(t *testing.T) {
 		if _, err := c.Namespace(t.Context(), "x"); !apierrors.IsNotFound(err) {
 			t.Errorf("error %v, want that there is none", err)
 		}
-		a.leave()
+		a.Leave()
 		after(time.Hour)
 		team(t, c, "ai", "c", 0)
 		synctest.Wait()
-		a.comeBack()
+		a.ComeBack()
 		after(5 * time.Minute)
 		for _, name := range []string{"a-0", "p1", "p2"} {
 			a.delete(podsPath, "ai/"+name)
@@ -141,11 +141,11 @@ func TestReadNAD(t *testing.T) {
 		if _, err := c.ReadNAD(t.Context(), "ai", "rail9"); !apierrors.IsNotFound(err) {
 			t.Errorf("error %v, want that there is none", err)
 		}
-		a.leave()
+		a.Leave()
 		ask("rail9", "the API server does not tell of it", 1)
 		if _, err := c.ReadNAD(t.Context(), "ai", "rail9"); apierrors.IsNotFound(err) {
 			t.Errorf("error %v, want that it cannot be known", err)
 		}
-		a.comeBack()
+		a.ComeBack()
 	})
 }

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
+
+	"railhead/internal/kubetest"
 )
 
 // TestPod wants a pod of memory without a request, any other after one, and a pod
@@ -27,7 +29,7 @@ func TestPod(t *testing.T) {
 	a.set(podsPath, static)
 	running(t, a, func(c *Cache) {
 		unseen := func(o content) { // the watch has not told of it yet
-			a.change(func() { a.objects[podsPath][keyIn(o)] = o })
+			a.Change(func() { a.Objects["/api/v1/namespaces/ai/pods/"+kubetest.Meta(o)["name"].(string)] = o })
 		}
 		unseen(podOf("n1", "new", "u6", nil))
 		unseen(podOf("n1", "a-0", "u0-again", nil))
@@ -57,7 +59,7 @@ func TestPod(t *testing.T) {
 				t.Errorf("%s: %d requests, want %d", step.name, n, step.requests)
 			}
 		}
-		a.change(func() { a.answers["/api/v1/namespaces/ai/pods/y"] = http.StatusForbidden })
+		a.Change(func() { a.Answers["/api/v1/namespaces/ai/pods/y"] = http.StatusForbidden })
 		if _, err := c.Pod(t.Context(), "ai", "y", "u"); !apierrors.IsForbidden(err) {
 			t.Errorf("error %v, want the API server's", err)
 		}
@@ -125,7 +127,7 @@ func TestPatchPod(t *testing.T) {
 		if err := c.PatchPod(t.Context(), "ai", "x", []byte(`{}`)); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "pod ai/x") {
 			t.Errorf("error %v, want that there is none", err)
 		}
-		a.change(func() { a.answers["/api/v1/namespaces/ai/pods/a-0"] = http.StatusConflict })
+		a.Change(func() { a.Answers["/api/v1/namespaces/ai/pods/a-0"] = http.StatusConflict })
 		before := a.requests()
 		if err := c.PatchPod(t.Context(), "ai", "a-0", []byte(`{}`)); !apierrors.IsConflict(err) || a.requests() != before+1 {
 			t.Errorf("error %v after %d requests, want one conflict", err, a.requests()-before)
@@ -142,11 +144,12 @@ func TestEvent(t *testing.T) {
 		if err := c.Event(t.Context(), pod, "FailedAttach", "rail 2: no answer"); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(time.Nanosecond) // the time is a part of the name
 		if err := c.Event(t.Context(), pod, "FailedAttach", strings.Repeat("é", MessageMost)); err != nil {
 			t.Fatal(err)
 		}
 		sent := a.sent()
-		if len(sent) != 2 || a.count("POST /api/v1/namespaces/ai/events") != 2 {
+		if len(sent) != 2 || a.Count("create /api/v1/namespaces/ai/events") != 2 {
 			t.Fatalf("sent: %v", sent)
 		}
 		const at = "2000-01-01T00:00:00Z"
@@ -156,18 +159,18 @@ func TestEvent(t *testing.T) {
 			"reason":         "FailedAttach", "message": "rail 2: no answer", "type": "Warning", "count": 1.0,
 			"source": content{"component": "railhead-agent", "host": "n1"}, "firstTimestamp": at, "lastTimestamp": at,
 		}
-		metaOf(want)["name"] = metaOf(sent[0])["name"]
-		delete(metaOf(sent[0]), "creationTimestamp")
+		kubetest.Meta(want)["name"] = kubetest.Meta(sent[0])["name"]
+		delete(kubetest.Meta(sent[0]), "creationTimestamp")
 		if diff := cmp.Diff(want, sent[0]); diff != "" {
 			t.Errorf("event (-want +got):\n%s", diff)
 		}
-		if name, ok := metaOf(sent[0])["name"].(string); !ok || !strings.HasPrefix(name, "a-0.") {
-			t.Errorf("name %v", metaOf(sent[0])["name"])
+		if name, ok := kubetest.Meta(sent[0])["name"].(string); !ok || !strings.HasPrefix(name, "a-0.") {
+			t.Errorf("name %v", kubetest.Meta(sent[0])["name"])
 		}
 		if text, ok := sent[1]["message"].(string); !ok || len(text) > MessageMost || !strings.HasSuffix(text, "é…") {
 			t.Errorf("long message %v", sent[1]["message"])
 		}
-		a.change(func() { a.answers["/api/v1/namespaces/ai/events"] = http.StatusForbidden })
+		a.Change(func() { a.Answers["/api/v1/namespaces/ai/events"] = http.StatusForbidden })
 		if err := c.Event(t.Context(), pod, "FailedAttach", "x"); !apierrors.IsForbidden(err) {
 			t.Errorf("error %v, want the API server's", err)
 		}
@@ -217,7 +220,7 @@ func TestRights(t *testing.T) {
 	used := map[string]bool{}
 	for _, isOld := range []bool{false, true} {
 		a := small()
-		a.isOld = isOld
+		a.IsOld = isOld
 		running(t, a, func(c *Cache) {
 			a.set(podsPath, ownedPod("a-1", "u1", "ReplicaSet", "web-1"))
 			a.set(poolsPath, poolOf("new", "10.0.3.0/24", "10.0.3.9"))
@@ -227,7 +230,7 @@ func TestRights(t *testing.T) {
 			_ = c.PatchPod(t.Context(), "ai", "a-0", []byte("{}"))
 			_ = c.Event(t.Context(), &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ai", Name: "a-0"}}, "R", "x")
 		})
-		for verb := range a.verbs {
+		for verb := range a.Verbs {
 			used[verb] = true
 		}
 	}

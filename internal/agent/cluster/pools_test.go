@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"railhead/internal/kubetest"
 	"railhead/internal/policy"
 )
 
@@ -13,7 +14,7 @@ import (
 // that is, and how many addresses its status has in use.
 func changedPool(ips string, generation, used int) content {
 	o := poolOf("pool0", "10.0.0.0/24", ips)
-	metaOf(o)["generation"] = generation
+	kubetest.Meta(o)["generation"] = generation
 	o["status"] = content{"totalIPCount": used}
 	return o
 }
@@ -23,12 +24,12 @@ func changedPool(ips string, generation, used int) content {
 func TestPools(t *testing.T) {
 	t.Parallel()
 	owner := policy.Application{GroupVersion: "apps/v1", Kind: "Deployment", Namespace: "ai", Name: "web", UID: "u"}
-	const path = "GET " + poolsPath + "/pool0"
+	const path = "get " + poolsPath + "/pool0"
 	for name, isOld := range map[string]bool{"watch list": false, "list and watch": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := small()
-			a.isOld = isOld
+			a.IsOld = isOld
 			running(t, a, func(c *Cache) {
 				for _, step := range []struct {
 					name  string
@@ -42,34 +43,34 @@ func TestPools(t *testing.T) {
 					{"status of the new spec", func() content { return changedPool("10.0.0.30", 2, 9) }, "10.0.0.30", 0},
 					{"owner", func() content {
 						o := changedPool("10.0.0.30", 3, 9)
-						metaOf(o)["labels"] = owner.Labels()
+						kubetest.Meta(o)["labels"] = owner.Labels()
 						o["spec"].(content)["podAffinity"] = owner.Affinity() //nolint:forcetypeassert // it is made above
 						return o
 					}, "10.0.0.30", 1},
 					{"labels of no owner", func() content {
 						o := changedPool("10.0.0.30", 4, 9)
-						metaOf(o)["labels"] = content{"x": "y"}
+						kubetest.Meta(o)["labels"] = content{"x": "y"}
 						return o
 					}, "10.0.0.30", 1},
 					{"another by its name", func() content {
 						o := changedPool("10.0.0.40", 4, 0)
-						metaOf(o)["uid"] = "another"
+						kubetest.Meta(o)["uid"] = "another"
 						return o
 					}, "10.0.0.40", 1},
 					{"without generations", func() content {
 						o := changedPool("10.0.0.50", 0, 0)
-						metaOf(o)["uid"] = "another"
+						kubetest.Meta(o)["uid"] = "another"
 						return o
 					}, "10.0.0.50", 1},
 				} {
-					before := a.count(path)
+					before := a.Count(path)
 					a.set(poolsPath, step.pool())
 					synctest.Wait()
 					pool, ok := c.Catalog().Pool("pool0")
 					if !ok || pool.Addresses.Ranges()[0].From().String() != step.first {
 						t.Errorf("%s: pool %+v, %t, want %s first", step.name, pool, ok, step.first)
 					}
-					if n := a.count(path) - before; n != step.reads {
+					if n := a.Count(path) - before; n != step.reads {
 						t.Errorf("%s: it was read %d times, want %d", step.name, n, step.reads)
 					}
 				}
@@ -96,13 +97,13 @@ func TestPoolUnread(t *testing.T) {
 			t.Parallel()
 			a := small()
 			running(t, a, func(c *Cache) {
-				a.change(func() { a.answers[path] = status })
+				a.Change(func() { a.Answers[path] = status })
 				a.set(poolsPath, changedPool("10.0.0.30", 2, 0))
 				synctest.Wait()
 				if _, ok := c.Catalog().Pool("pool0"); ok != (status != http.StatusNotFound) {
 					t.Errorf("the pool is known: %t", ok)
 				}
-				a.change(func() { a.answers = map[string]int{} })
+				a.Change(func() { a.Answers = map[string]int{} })
 				a.set(poolsPath, changedPool("10.0.0.40", 3, 0))
 				after(5 * time.Minute)
 				pool, ok := c.Catalog().Pool("pool0")

@@ -1,127 +1,76 @@
 package kube
 
 import (
-	"encoding/json"
-	"io"
-	"net"
 	"net/http"
-	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
+
+	"railhead/internal/kubetest"
 )
 
-// apiServer answers as an API server does, as the transport of a client.
-type apiServer struct {
-	mu       sync.Mutex
-	pods     map[types.UID]*metav1.PartialObjectMetadata
-	objects  map[string]*metav1.PartialObjectMetadata // by path
-	served   map[string][]metav1.APIResource          // by path of the API version
-	answers  map[string]int                           // status by path, where it is another
-	asked    map[string]int                           // by path
-	isAway   bool                                     // it refuses connections
-	isSilent bool                                     // it takes questions and does not answer
-	isOld    bool                                     // it cannot begin a watch with what there is
-	watchers map[*watcher]bool
-}
+const podsPath = "/api/v1/pods"
 
-// watcher is a watch of pods that is under way.
-type watcher struct {
-	events chan any
-	gone   chan struct{} // closed by the server when it leaves
-	ended  chan struct{} // closed when nothing is sent any more
+// apiServer is an API server with pods of node n1 and what owns them.
+type apiServer struct {
+	*kubetest.Server
+
+	pods map[types.UID]string // their paths
 }
 
 func newAPIServer() *apiServer {
 	resource := func(kind string, namespaced bool) metav1.APIResource {
 		return metav1.APIResource{Name: strings.ToLower(kind) + "s", Kind: kind, Namespaced: namespaced}
 	}
-	return &apiServer{
-		pods:     map[types.UID]*metav1.PartialObjectMetadata{},
-		objects:  map[string]*metav1.PartialObjectMetadata{},
-		answers:  map[string]int{},
-		asked:    map[string]int{},
-		watchers: map[*watcher]bool{},
-		served: map[string][]metav1.APIResource{
-			"/api/v1":                       {resource("Node", false), {Name: "nodes/status", Kind: "Node"}},
-			"/apis/apps/v1":                 {resource("ReplicaSet", true), resource("Deployment", true)},
-			"/apis/batch/v1":                {resource("Job", true), resource("CronJob", true)},
-			"/apis/jobset.x-k8s.io/v1":      {resource("JobSet", true)},
-			"/apis/trainer.kubeflow.org/v1": {resource("TrainJob", true)},
-			"/apis/kubeflow.org/v1":         {resource("PyTorchJob", true)},
-		},
+	a := &apiServer{kubetest.New(), map[types.UID]string{}}
+	a.Served = map[string][]metav1.APIResource{
+		"/api/v1":                       {resource("Node", false), {Name: "nodes/status", Kind: "Node"}},
+		"/apis/apps/v1":                 {resource("ReplicaSet", true), resource("Deployment", true)},
+		"/apis/batch/v1":                {resource("Job", true), resource("CronJob", true)},
+		"/apis/jobset.x-k8s.io/v1":      {resource("JobSet", true)},
+		"/apis/trainer.kubeflow.org/v1": {resource("TrainJob", true)},
+		"/apis/kubeflow.org/v1":         {resource("PyTorchJob", true)},
 	}
+	a.Hook = a.permits
+	return a
 }
 
-func (a *apiServer) config() *rest.Config {
-	return &rest.Config{Host: "http://api.example", Transport: a, QPS: -1}
+// permits refuses what a Source has no reason to ask: pods of other nodes, whole
+// objects, and lists where a watch can begin with what there is.
+func (a *apiServer) permits(verb string, r *http.Request) int {
+	q := r.URL.Query()
+	switch {
+	case r.URL.Path == podsPath && q.Get("fieldSelector") != "spec.nodeName=n1":
+		return http.StatusForbidden
+	case r.URL.Path == podsPath && !a.IsOld && q.Get("sendInitialEvents") == "":
+		return http.StatusGone
+	case verb == "get" && !strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata;"):
+		return http.StatusNotFound
+	}
+	return 0
 }
-
-// change changes what there is.
-func (a *apiServer) change(change func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	change()
-}
-
-// leave makes the server go away, and with it what is watched.
-func (a *apiServer) leave() {
-	a.change(func() {
-		a.isAway = true
-		for w := range a.watchers {
-			delete(a.watchers, w)
-			close(w.gone)
-		}
-	})
-}
-
-func (a *apiServer) comeBack() { a.change(func() { a.isAway = false }) }
 
 // setPod makes or changes a pod.
 func (a *apiServer) setPod(pod *metav1.PartialObjectMetadata) {
-	a.mu.Lock()
-	kind := "ADDED"
-	if a.pods[pod.UID] != nil {
-		kind = "MODIFIED"
-	}
-	a.pods[pod.UID] = pod
-	a.mu.Unlock()
-	a.send(event(kind, pod))
+	o := kubetest.ObjectOf(pod)
+	o["spec"] = kubetest.Object{"nodeName": "n1"}
+	a.pods[pod.UID] = "/api/v1/namespaces/" + pod.Namespace + "/pods/" + pod.Name
+	a.Set(podsPath, o)
 }
 
 func (a *apiServer) deletePod(uid types.UID) {
-	a.mu.Lock()
-	pod := a.pods[uid]
+	a.Delete(a.pods[uid])
 	delete(a.pods, uid)
-	a.mu.Unlock()
-	a.send(event("DELETED", pod))
-}
-
-func (a *apiServer) send(event any) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for w := range a.watchers {
-		select {
-		case w.events <- event:
-		case <-w.ended:
-		}
-	}
 }
 
 // setOwner makes an object that owns others, and returns a reference to it.
 func (a *apiServer) setOwner(apiVersion, kind, name string, uid types.UID, controllers ...metav1.OwnerReference) metav1.OwnerReference {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: "ai", UID: uid, OwnerReferences: controllers,
-	}}
-	a.objects[pathOf(apiVersion, kind, name)] = object
+	a.Set(pathOf(apiVersion, kind, name), kubetest.ObjectOf(&metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ai", UID: uid, OwnerReferences: controllers},
+	}))
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: new(true)}
 }
 
@@ -132,152 +81,6 @@ func pathOf(apiVersion, kind, name string) string {
 		prefix = "/api/v1/"
 	}
 	return prefix + strings.ToLower(kind) + "s/" + name
-}
-
-func event(kind string, pod *metav1.PartialObjectMetadata) any {
-	return map[string]any{"type": kind, "object": withType(pod)}
-}
-
-func withType(object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
-	typed := object.DeepCopy()
-	typed.TypeMeta = metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}
-	if typed.ResourceVersion == "" {
-		typed.ResourceVersion = "1"
-	}
-	return typed
-}
-
-// RoundTrip answers a request.
-func (a *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.asked[r.URL.Path]++
-	if a.isAway {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-	}
-	if a.isSilent {
-		a.mu.Unlock()
-		<-r.Context().Done()
-		a.mu.Lock()
-		return nil, r.Context().Err()
-	}
-	if status := a.answers[r.URL.Path]; status != 0 {
-		return failed(r, status), nil
-	}
-	if r.URL.Path == "/api/v1/pods" {
-		return a.podsOf(r), nil
-	}
-	if resources, ok := a.served[r.URL.Path]; ok {
-		return respond(r, http.StatusOK, metav1.APIResourceList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, APIResources: resources,
-		}), nil
-	}
-	if object, ok := a.objects[r.URL.Path]; ok && strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata;") {
-		return respond(r, http.StatusOK, withType(object)), nil
-	}
-	return failed(r, http.StatusNotFound), nil
-}
-
-// podsOf answers what is asked of the pods of node n1.
-func (a *apiServer) podsOf(r *http.Request) *http.Response {
-	q := r.URL.Query()
-	isWatch, isWhole := q.Get("watch") != "", q.Get("sendInitialEvents") != ""
-	switch {
-	case q.Get("fieldSelector") != "spec.nodeName=n1":
-		return failed(r, http.StatusForbidden)
-	case a.isOld && isWatch && isWhole:
-		return failed(r, http.StatusUnprocessableEntity)
-	case a.isOld && isWatch:
-		return a.watch(r, nil)
-	case a.isOld:
-		return a.list(r)
-	case isWatch && isWhole:
-		return a.watch(r, a.initialEvents())
-	}
-	return failed(r, http.StatusGone)
-}
-
-func (a *apiServer) list(r *http.Request) *http.Response {
-	list := metav1.PartialObjectMetadataList{
-		TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"},
-		ListMeta: metav1.ListMeta{ResourceVersion: "1"},
-	}
-	for _, pod := range a.pods {
-		list.Items = append(list.Items, *withType(pod))
-	}
-	return respond(r, http.StatusOK, list)
-}
-
-// initialEvents are the pods that there are, and a bookmark behind them.
-func (a *apiServer) initialEvents() []any {
-	var first []any
-	for _, pod := range a.pods {
-		first = append(first, event("ADDED", pod))
-	}
-	return append(first, event("BOOKMARK", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		ResourceVersion: "1", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-	}}))
-}
-
-// watch streams events, and then what comes, for as long as it was asked to.
-func (a *apiServer) watch(r *http.Request, first []any) *http.Response {
-	w := &watcher{events: make(chan any, 64), gone: make(chan struct{}), ended: make(chan struct{})}
-	a.watchers[w] = true
-	body, pipe := io.Pipe()
-	go func() {
-		w.stream(r, pipe, first)
-		a.change(func() { delete(a.watchers, w) })
-	}()
-	return &http.Response{
-		StatusCode: http.StatusOK, Body: body, Request: r, Header: http.Header{"Content-Type": {"application/json;stream=watch"}},
-	}
-}
-
-func (w *watcher) stream(r *http.Request, pipe *io.PipeWriter, first []any) {
-	defer close(w.ended)
-	defer func() { _ = pipe.Close() }()
-	seconds, _ := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
-	timeout := time.After(time.Duration(seconds) * time.Second)
-	encoder := json.NewEncoder(pipe)
-	for _, event := range first {
-		if encoder.Encode(event) != nil {
-			return
-		}
-	}
-	for {
-		select {
-		case event := <-w.events:
-			_ = encoder.Encode(event) // who does not listen hears nothing
-		case <-w.gone:
-			return
-		case <-timeout:
-			return
-		case <-r.Context().Done():
-			return
-		}
-	}
-}
-
-func respond(r *http.Request, status int, object any) *http.Response {
-	text, err := json.Marshal(object)
-	if err != nil {
-		panic(err)
-	}
-	return &http.Response{
-		StatusCode: status, Body: io.NopCloser(strings.NewReader(string(text))), Request: r,
-		Header: http.Header{"Content-Type": {"application/json"}},
-	}
-}
-
-func failed(r *http.Request, code int) *http.Response {
-	reasons := map[int]metav1.StatusReason{
-		http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusForbidden: metav1.StatusReasonForbidden,
-		http.StatusGone: metav1.StatusReasonExpired, http.StatusUnprocessableEntity: metav1.StatusReasonInvalid, http.StatusInternalServerError: metav1.StatusReasonInternalError,
-	}
-	return respond(r, code, metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Code: int32(code), Reason: reasons[code], Message: r.URL.Path,
-	})
 }
 
 // podOf is the metadata of a pod, with much that nobody needs.
@@ -297,11 +100,9 @@ func labelled(pod *metav1.PartialObjectMetadata, labels ...string) *metav1.Parti
 	return pod
 }
 
-var _ http.RoundTripper = (*apiServer)(nil)
-
 func newSource(t *testing.T, a *apiServer) *Source {
 	t.Helper()
-	s, err := New(a.config(), "n1", logger(t))
+	s, err := New(a.Config(), "n1", logger(t))
 	if err != nil {
 		t.Fatal(err)
 	}

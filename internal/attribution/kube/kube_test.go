@@ -121,28 +121,28 @@ func TestWorkload(t *testing.T) {
 		},
 		"in no namespace and forbidden": {
 			func(a *apiServer) *metav1.PartialObjectMetadata {
-				a.answers["/api/v1/nodes/n1"] = http.StatusForbidden
+				a.Answers["/api/v1/nodes/n1"] = http.StatusForbidden
 				return podOf("u0", "p", a.setOwner("v1", "Node", "n1", "u1"))
 			},
 			workload("v1", "Node", "n1", "Forbidden"),
 		},
 		"forbidden in the middle": {
 			func(a *apiServer) *metav1.PartialObjectMetadata {
-				a.answers[jobSet] = http.StatusForbidden
+				a.Answers[jobSet] = http.StatusForbidden
 				return podOf("u0", "p", jobSetChain(a))
 			},
 			workload("jobset.x-k8s.io/v1", "JobSet", "llama-set", "Forbidden"),
 		},
 		"forbidden at once": {
 			func(a *apiServer) *metav1.PartialObjectMetadata {
-				a.answers[job] = http.StatusForbidden
+				a.Answers[job] = http.StatusForbidden
 				return podOf("u0", "p", jobSetChain(a))
 			},
 			workload("batch/v1", "Job", "llama-set-0", "Forbidden"),
 		},
 		"forbidden, but labelled": {
 			func(a *apiServer) *metav1.PartialObjectMetadata {
-				a.answers[job] = http.StatusForbidden
+				a.Answers[job] = http.StatusForbidden
 				return labelled(podOf("u0", "p", jobSetChain(a)),
 					"jobset.sigs.k8s.io/jobset-name", "llama-set", "batch.kubernetes.io/job-name", "llama-set-0")
 			},
@@ -150,7 +150,7 @@ func TestWorkload(t *testing.T) {
 		},
 		"forbidden, labelled as the same": {
 			func(a *apiServer) *metav1.PartialObjectMetadata {
-				a.answers["/apis/kubeflow.org/v1/namespaces/ai/pytorchjobs/bert"] = http.StatusForbidden
+				a.Answers["/apis/kubeflow.org/v1/namespaces/ai/pytorchjobs/bert"] = http.StatusForbidden
 				return labelled(podOf("u0", "p", a.setOwner("kubeflow.org/v1", "PyTorchJob", "bert", "u1")), "training.kubeflow.org/job-name", "bert")
 			},
 			workload("kubeflow.org/v1", "PyTorchJob", "bert", "Forbidden"),
@@ -176,7 +176,7 @@ func TestWorkload(t *testing.T) {
 		"gone": {
 			func(a *apiServer) *metav1.PartialObjectMetadata {
 				ref := jobSetChain(a)
-				delete(a.objects, jobSet)
+				a.Delete(jobSet)
 				return podOf("u0", "p", ref)
 			},
 			workload("jobset.x-k8s.io/v1", "JobSet", "llama-set", "NotFound"),
@@ -321,12 +321,12 @@ func TestAway(t *testing.T) {
 	a := newAPIServer()
 	a.setPod(podOf("u1", "p", jobSetChain(a)))
 	a.setPod(podOf("u2", "q"))
-	a.leave()
+	a.Leave()
 	running(t, a, func(s *Source) {
 		if s.Pod("u1") != nil || s.Synced() {
 			t.Errorf("without an API server a pod is known: %v, or all are: %t", s.Pod("u1"), s.Synced())
 		}
-		a.comeBack()
+		a.ComeBack()
 		after(2 * time.Minute)
 		if !s.Synced() {
 			t.Error("not all pods are known")
@@ -334,13 +334,13 @@ func TestAway(t *testing.T) {
 		want := workload("trainer.kubeflow.org/v1", "TrainJob", "llama", "")
 		wantWorkload(t, s, "u1", want)
 
-		a.leave()
+		a.Leave()
 		a.deletePod("u2")
 		after(time.Hour)
 		wantWorkload(t, s, "u1", want)
 		wantWorkload(t, s, "u2", workload("v1", "Pod", "q", ""))
 
-		a.comeBack()
+		a.ComeBack()
 		after(2 * time.Minute)
 		wantWorkload(t, s, "u1", want)
 		if s.Pod("u2") != nil {
@@ -354,14 +354,14 @@ func TestPassingFailure(t *testing.T) {
 	t.Parallel()
 	a := newAPIServer()
 	path := "/apis/batch/v1/namespaces/ai/jobs/llama-set-0"
-	a.answers[path] = http.StatusInternalServerError
+	a.Answers[path] = http.StatusInternalServerError
 	a.setPod(podOf("u1", "p", jobSetChain(a)))
 	running(t, a, func(s *Source) {
 		wantWorkload(t, s, "u1", workload("batch/v1", "Job", "llama-set-0", "Unavailable"))
 		if !s.Synced() {
 			t.Error("pods are kept back for a workload that cannot be read")
 		}
-		a.change(func() { delete(a.answers, path) })
+		a.Change(func() { delete(a.Answers, path) })
 		after(2 * time.Second)
 		want := workload("trainer.kubeflow.org/v1", "TrainJob", "llama", "")
 		wantWorkload(t, s, "u1", want)
@@ -379,7 +379,7 @@ func TestSyncedWithWorkloads(t *testing.T) {
 		if !s.Synced() {
 			t.Error("without pods not all are known")
 		}
-		a.change(func() { a.isSilent = true })
+		a.Change(func() { a.IsSilent = true })
 		a.setPod(podOf("u1", "p", owner))
 		synctest.Wait()
 		wantWorkload(t, s, "u1", workload("batch/v1", "Job", "llama-set-0", "Pending"))
@@ -395,16 +395,16 @@ func TestNotWorse(t *testing.T) {
 	t.Parallel()
 	a := newAPIServer()
 	path := "/apis/batch/v1/namespaces/ai/jobs/llama-set-0"
-	a.answers[path] = http.StatusForbidden
+	a.Answers[path] = http.StatusForbidden
 	a.setPod(podOf("u1", "p", jobSetChain(a)))
 	running(t, a, func(s *Source) {
-		a.change(func() { a.answers[path] = http.StatusInternalServerError })
+		a.Change(func() { a.Answers[path] = http.StatusInternalServerError })
 		after(2 * negativeFor)
-		a.change(func() {
-			if n := a.asked[path]; n < 3 {
+		a.Change(func() {
+			if n := a.Asked["get "+path]; n < 3 {
 				t.Errorf("asked %d times, want again and again", n)
 			}
-			delete(a.answers, path)
+			delete(a.Answers, path)
 		})
 		wantWorkload(t, s, "u1", workload("batch/v1", "Job", "llama-set-0", "Forbidden"))
 		after(2 * negativeFor)
@@ -417,22 +417,22 @@ func TestForbiddenForAWhile(t *testing.T) {
 	t.Parallel()
 	a := newAPIServer()
 	path := "/apis/jobset.x-k8s.io/v1/namespaces/ai/jobsets/llama-set"
-	a.answers[path] = http.StatusForbidden
-	kinds := a.served["/apis/trainer.kubeflow.org/v1"]
-	delete(a.served, "/apis/trainer.kubeflow.org/v1")
+	a.Answers[path] = http.StatusForbidden
+	kinds := a.Served["/apis/trainer.kubeflow.org/v1"]
+	delete(a.Served, "/apis/trainer.kubeflow.org/v1")
 	a.setPod(podOf("u1", "p", jobSetChain(a)))
 	running(t, a, func(s *Source) {
 		after(negativeFor / 2)
 		wantWorkload(t, s, "u1", workload("jobset.x-k8s.io/v1", "JobSet", "llama-set", "Forbidden"))
-		a.change(func() {
-			if n := a.asked[path]; n != 1 {
+		a.Change(func() {
+			if n := a.Asked["get "+path]; n != 1 {
 				t.Errorf("asked %d times for what is forbidden, want once", n)
 			}
-			delete(a.answers, path)
+			delete(a.Answers, path)
 		})
 		after(negativeFor)
 		wantWorkload(t, s, "u1", workload("trainer.kubeflow.org/v1", "TrainJob", "llama", "UnknownKind"))
-		a.change(func() { a.served["/apis/trainer.kubeflow.org/v1"] = kinds })
+		a.Change(func() { a.Served["/apis/trainer.kubeflow.org/v1"] = kinds })
 		after(negativeFor + time.Second)
 		wantWorkload(t, s, "u1", workload("trainer.kubeflow.org/v1", "TrainJob", "llama", ""))
 	})
@@ -448,13 +448,13 @@ func TestOwnersAreReadOnce(t *testing.T) {
 		a.setPod(podOf(types.UID(fmt.Sprint(i)), fmt.Sprint("p", i), ref))
 	}
 	running(t, a, func(s *Source) {
-		a.mu.Lock()
-		for path, n := range a.asked {
-			if n != 1 {
-				t.Errorf("%s was asked for %d times, want once", path, n)
+		a.Change(func() {
+			for path, n := range a.Asked {
+				if n != 1 {
+					t.Errorf("%s was asked for %d times, want once", path, n)
+				}
 			}
-		}
-		a.mu.Unlock()
+		})
 		for i := range 100 {
 			wantWorkload(t, s, fmt.Sprint(i), workload("trainer.kubeflow.org/v1", "TrainJob", "llama", ""))
 			if n := remembered(s).owners; n != 3 {
@@ -494,7 +494,7 @@ func TestChurn(t *testing.T) {
 			if i >= live {
 				name := fmt.Sprint("p", i-live)
 				a.deletePod(types.UID(name))
-				a.change(func() { delete(a.objects, pathOf("batch/v1", "Job", name)) })
+				a.Delete(pathOf("batch/v1", "Job", name))
 			}
 			if i%(perSecond/10) == 0 {
 				after(time.Second / 10)
@@ -529,7 +529,7 @@ func TestKindsAreBounded(t *testing.T) {
 
 func TestNewErrors(t *testing.T) {
 	t.Parallel()
-	if _, err := New(newAPIServer().config(), "", logger(t)); err == nil || !strings.Contains(err.Error(), "node") {
+	if _, err := New(newAPIServer().Config(), "", logger(t)); err == nil || !strings.Contains(err.Error(), "node") {
 		t.Errorf("error %v, want one that names the node", err)
 	}
 	if _, err := New(&rest.Config{Host: "http://\x00"}, "n1", logger(t)); err == nil {

@@ -22,19 +22,19 @@ func TestLinkIsLost(t *testing.T) {
 		leave, comeBack func(a *apiServer)
 		why             string
 	}{
-		"it refuses connections": {(*apiServer).leave, (*apiServer).comeBack, "connection refused"},
+		"it refuses connections": {(*apiServer).Leave, (*apiServer).ComeBack, "connection refused"},
 		"it does not answer": {
-			func(a *apiServer) { a.leave(); a.change(func() { a.isAway, a.isSilent = false, true }) },
-			func(a *apiServer) { a.change(func() { a.isSilent = false }) },
+			func(a *apiServer) { a.Leave(); a.Change(func() { a.IsAway, a.IsSilent = false, true }) },
+			func(a *apiServer) { a.Change(func() { a.IsSilent = false }) },
 			"no answer for 10s",
 		},
 		"it does not let us": {
 			func(a *apiServer) {
-				a.leave()
-				a.change(func() { a.isAway, a.answers["/api/v1/pods"] = false, http.StatusForbidden })
+				a.Leave()
+				a.Change(func() { a.IsAway, a.Answers[podsPath] = false, http.StatusForbidden })
 			},
-			func(a *apiServer) { a.change(func() { delete(a.answers, "/api/v1/pods") }) },
-			"/api/v1/pods",
+			func(a *apiServer) { a.Change(func() { delete(a.Answers, podsPath) }) },
+			"the API server says 403",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,13 +64,13 @@ func TestLinkIsLost(t *testing.T) {
 func TestLinkTellsAnotherReason(t *testing.T) {
 	t.Parallel()
 	a, log := newAPIServer(), &records{}
-	a.leave()
+	a.Leave()
 	logged(t, a, log, func(s *Source) {
 		after(time.Minute)
 		wantLink(t, s, log, "connection refused", "WARN")
-		a.change(func() { a.isAway, a.answers["/api/v1/pods"] = false, http.StatusForbidden })
+		a.Change(func() { a.IsAway, a.Answers[podsPath] = false, http.StatusForbidden })
 		after(time.Hour)
-		wantLink(t, s, log, "/api/v1/pods", "WARN", "WARN")
+		wantLink(t, s, log, "the API server says 403", "WARN", "WARN")
 	})
 }
 
@@ -79,7 +79,7 @@ func TestLinkTellsAnotherReason(t *testing.T) {
 func TestOldAPIServer(t *testing.T) {
 	t.Parallel()
 	a, log := newAPIServer(), &records{}
-	a.isOld = true
+	a.IsOld = true
 	a.setPod(podOf("u1", "p"))
 	logged(t, a, log, func(s *Source) {
 		a.setPod(podOf("u2", "q"))
@@ -96,8 +96,8 @@ func TestOldAPIServer(t *testing.T) {
 func TestEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(a *apiServer){
-		"refuses": (*apiServer).leave,
-		"silent":  func(a *apiServer) { a.change(func() { a.isSilent = true }) },
+		"refuses": (*apiServer).Leave,
+		"silent":  func(a *apiServer) { a.Change(func() { a.IsSilent = true }) },
 	} {
 		for _, later := range []time.Duration{0, time.Second, 17 * time.Second, 95 * time.Second, 10 * time.Minute} {
 			t.Run(name+" "+later.String(), func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestEndsAtOnce(t *testing.T) {
 func logged(t *testing.T, a *apiServer, log *records, test func(s *Source)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(a.config(), "n1", slog.New(log))
+		s, err := New(a.Config(), "n1", slog.New(log))
 		if err != nil {
 			t.Fatal(err)
 		}
