@@ -174,9 +174,6 @@ func childArgs(t *testing.T) []string {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
 	args := []string{os.Args[0], "-test.run=" + strings.Join(parts, "/"), "-test.count=1", "-test.v"}
-	if testing.Short() {
-		args = append(args, "-test.short")
-	}
 	if deadline, ok := t.Deadline(); ok {
 		// End before the parent does, so that it can show the stacks.
 		args = append(args, "-test.timeout="+max(time.Until(deadline)*9/10, time.Second).String())
