@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -174,9 +175,12 @@ func TestUnsynced(t *testing.T) {
 		w.deviceAndRail()
 		s := w.sandbox("box1", "train")
 		before := w.snapshot(s)
+		var isWhole atomic.Bool
 		w.disk.unsynced(func() error {
-			for range 3000 { // or ADD was refused for another reason, which it says
-				if links, err := s.client.Links(); err != nil || len(links) >= 4 { // lo, eth0, net1 and net2
+			for range 12000 { // or ADD was refused for another reason, which it says
+				links, err := s.client.Links()
+				isWhole.Store(err == nil && len(links) >= 4) // lo, eth0, net1 and net2
+				if err != nil || isWhole.Load() {
 					break
 				}
 				time.Sleep(10 * time.Millisecond)
@@ -184,6 +188,9 @@ func TestUnsynced(t *testing.T) {
 			return syscall.EIO
 		})
 		w.refused(s, cnicall.Add, cnicall.CodeTryAgain, "ai/train", "record", "input/output error")
+		if !isWhole.Load() {
+			t.Error("the pod never had all its interfaces")
+		}
 		w.disk.unsynced(nil)
 		w.rest()
 		w.awaitUp()

@@ -163,7 +163,7 @@ func (w *world) awaitUp() {
 	w.t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	late := time.After(30 * time.Second)
+	late := time.After(2 * time.Minute)
 	for n := 0; n < rails; {
 		link, err := w.node.LinkByName(rail(n))
 		if err != nil {

@@ -82,7 +82,7 @@ func watchedNode(t *testing.T, n *nodeWithPod) *Watcher {
 // awaitHome waits until the RDMA device of a function is in our namespace.
 func awaitHome(t *testing.T, w *Watcher, f *simFunction) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		changed := w.Changed()
 		if d, ok := w.Snapshot().Device(f.id); ok && d.RDMA != nil && d.RDMA.NetNS == nil {

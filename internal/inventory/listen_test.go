@@ -173,7 +173,7 @@ func (r *recorder) heard() Changes {
 // awaitHeard waits until what was heard is as wanted.
 func (r *recorder) awaitHeard(t *testing.T, w *Watcher, what string, isWanted func(Changes) bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		changed := w.Changed()
 		if w.Snapshot() != nil && isWanted(r.heard()) {

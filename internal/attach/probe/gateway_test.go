@@ -18,6 +18,7 @@ func TestGateways(t *testing.T) {
 		mac := l.host(1, "10.1.0.1/24")
 		l.host(1, "fd01::1/64")
 		l.host(3, "10.3.0.1/24")
+		t1.Detect.Retries = patient
 		t3.Detect = Detection{Retries: 1, Timeout: 50 * time.Millisecond} // its gateway is in no subnet that is there
 		t2.Detect = Detection{Retries: 2, Timeout: 50 * time.Millisecond} // nobody is there
 		targets := []Target{
@@ -75,6 +76,7 @@ func TestGatewayComesUp(t *testing.T) {
 		l := newLab(t, false)
 		l.prober.patience = time.Minute
 		late, now := l.rail(1, "10.1.0.2/24"), l.rail(2, "10.2.0.2/24")
+		late.Detect.Retries = patient
 		l.host(1, "10.1.0.1/24")
 		l.in(l.far, func() { setUp(t, "far1", false) })
 		l.in(l.pod, func() { awaitLink(t, "net1", func(l rtnl.Link) bool { return !l.Running }) })
@@ -108,7 +110,7 @@ func TestGatewayAnswersLate(t *testing.T) {
 			}
 			return arpAnswer(foreign, target.Gateways[0], [macSize]byte(target.MAC))
 		})
-		target.Detect.Retries, target.Detect.Timeout = 100, 50*time.Millisecond
+		target.Detect.Retries, target.Detect.Timeout = patient, 50*time.Millisecond
 		r := l.run(target)
 		if err := r.Err(); err != nil {
 			t.Fatal(err)
@@ -127,7 +129,7 @@ func TestGatewayWaitsForLinkLocal(t *testing.T) {
 		l := newLab(t, true)
 		target := withGateway(l.rail(1, "fd01::2/64"), "fd01::1")
 		l.host(1, "fd01::1/64")
-		target.Detect.Retries, target.Detect.Timeout = 1000, 50*time.Millisecond
+		target.Detect.Retries, target.Detect.Timeout = patient, 50*time.Millisecond
 		if err := l.run(target).Err(); err != nil {
 			t.Error(err)
 		}

@@ -276,7 +276,7 @@ func TestAnswersFindBack(t *testing.T) {
 		mark(t, 0, "railhead", "veth0", 1, 1)
 		// The links may not carry yet: ask until there is an answer.
 		buf := make([]byte, 64)
-		for range 1500 {
+		for range 6000 {
 			if _, err := conn.Write([]byte("hello")); err != nil {
 				t.Fatal(err)
 			}
