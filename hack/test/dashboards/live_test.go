@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -24,9 +25,10 @@ import (
 // liveness bounds how long panels may take to have data.
 const liveness = 5 * time.Minute
 
-// liveSpeed is how many times faster than a clock the simulated nodes live, so
-// that what their scenarios do in minutes is there in seconds.
-const liveSpeed = 20
+// liveStep is how much time passes for a simulated node from one scrape to the
+// next: what its scenario does in minutes is there in seconds, and nothing of it
+// goes by unseen because Prometheus or the node is late.
+const liveStep = 20 * time.Second
 
 // TestLive lets a real Prometheus scrape the agents of simulated nodes, and asks
 // it what each panel of each dashboard asks, until all have data.
@@ -119,10 +121,17 @@ func startLive(ctx context.Context, t *testing.T, program string) *lab.Prometheu
 	group, ctx := errgroup.WithContext(ctx)
 	var targets strings.Builder
 	for i, n := range cluster.Nodes() {
-		server := httptest.NewServer(n.Handler())
+		handler, scraped := n.Handler(), make(chan struct{}, 1)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			handler.ServeHTTP(w, r)
+			select {
+			case scraped <- struct{}{}:
+			default: // its time passes already
+			}
+		}))
 		t.Cleanup(server.Close)
 		fmt.Fprintf(&targets, "      - targets: [%q]\n        labels: {cluster: %q}\n", server.Listener.Addr().String(), members[i].Cluster)
-		group.Go(func() error { return live(ctx, n, start) })
+		group.Go(func() error { return live(ctx, n, start, scraped) })
 	}
 	t.Cleanup(func() {
 		stop()
@@ -146,18 +155,16 @@ func startLive(ctx context.Context, t *testing.T, program string) *lab.Prometheu
 	return prometheus
 }
 
-// live brings a node to the present of its fast time again and again.
-func live(ctx context.Context, n *lab.Node, start time.Time) error {
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if err := n.Step(ctx, start.Add(time.Since(start)*liveSpeed)); err != nil {
+// live has time pass for a node whenever it was scraped.
+func live(ctx context.Context, n *lab.Node, now time.Time, scraped <-chan struct{}) error {
+	for ; ; now = now.Add(liveStep) {
+		if err := n.Step(ctx, now); err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-tick.C:
+		case <-scraped:
 		}
 	}
 }
