@@ -37,13 +37,17 @@ func writeChanged(path, text string) (bool, error) {
 	return true, os.WriteFile(path, []byte(text), 0o644)
 }
 
-// aptSources is the suite's only source.
+// aptSources are the suite, and where it holds backports, the suite below them.
 func aptSources(from Mirror, suite string) string {
 	keyring := from.Keyring
 	if keyring == "" {
 		keyring = debianKeyring
 	}
-	return fmt.Sprintf("deb [signed-by=%s] %s %s main\n", keyring, from.URI, suite)
+	text := fmt.Sprintf("deb [signed-by=%s] %s %s main\n", keyring, from.URI, suite)
+	if below, ok := strings.CutSuffix(suite, "-backports"); ok {
+		text += aptSources(from, below)
+	}
+	return text
 }
 
 // aptConf keeps apt within dir. The machine's own configuration is not read, as it may have hooks that work on the

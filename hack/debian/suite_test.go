@@ -51,7 +51,11 @@ func TestAptConfStaysInItsDirectory(t *testing.T) {
 
 func TestAptSources(t *testing.T) {
 	t.Parallel()
-	got := aptSources(Mirror{URI: "http://mirror.example/debian"}, "sid")
+	got := aptSources(Mirror{URI: "http://mirror.example/debian"}, "trixie-backports")
+	if want := "trixie-backports main\ndeb "; !strings.Contains(got, want) || !strings.HasSuffix(got, " trixie main\n") {
+		t.Errorf("sources of backports: %q, want the suite below them behind", got)
+	}
+	got = aptSources(Mirror{URI: "http://mirror.example/debian"}, "sid")
 	want := "deb [signed-by=" + debianKeyring + "] http://mirror.example/debian sid main\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

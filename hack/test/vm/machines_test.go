@@ -3,6 +3,7 @@
 package vm
 
 import (
+	"os"
 	"slices"
 	"strings"
 
@@ -10,11 +11,14 @@ import (
 	"railhead/hack/test/vm/plan"
 )
 
-// The kernels that machines run.
-var (
-	newest = lab.Kernel{Suite: "sid", Series: "7"}
-	stable = lab.Kernel{Suite: "trixie", Series: "6.12"}
-)
+// kernels are a new one and that of stable, which machines run. They are pinned, in suites that keep what they once had,
+// so that a run tells of a change of ours; with RAILHEAD_NIGHTLY=1 they are the newest there are, which sid has first.
+func kernels() (recent, stable lab.Kernel) {
+	if os.Getenv("RAILHEAD_NIGHTLY") == "1" {
+		return lab.Kernel{Suite: "sid", Series: "7"}, lab.Kernel{Suite: "trixie", Series: "6.12"}
+	}
+	return lab.Kernel{Suite: "trixie-backports", Series: "7.2.12"}, lab.Kernel{Suite: "trixie", Series: "6.12.117"}
+}
 
 // casesPackage has the tests that are written for the lab. The beginning of their names is the machine they are for.
 const casesPackage = "railhead/hack/test/vm/cases"
@@ -56,10 +60,11 @@ func attachSuites() []lab.Suite {
 
 // machines is the lab. A test of another package is run here by adding a suite with that package.
 func machines() []lab.Machine {
+	recent, stable := kernels()
 	return []lab.Machine{
 		{
 			// RDMA devices that every namespace sees, as a node is set up by default.
-			Name: "shared", Kernel: newest, MovableRXE: true,
+			Name: "shared", Kernel: recent, MovableRXE: true,
 			Modules:  []plan.Module{{Name: "ib_core", Params: []string{"netns_mode=1"}}, {Name: "ib_uverbs"}, {Name: "rdma_ucm"}},
 			Programs: []string{"railhead/cmd/railhead"},
 			Suites:   append(kernelSuites(), lab.Suite{Packages: casesPackage, Tests: named("TestShared", "TestAny")}),
@@ -67,7 +72,7 @@ func machines() []lab.Machine {
 		{
 			// A node with two rails: each with its own NUMA node, PCIe switch and SR-IOV card; RDMA devices belong to
 			// one namespace each. The mode must be set before any other module loads ib_core.
-			Name: "sriov", Kernel: newest, MovableRXE: true,
+			Name: "sriov", Kernel: recent, MovableRXE: true,
 			Nodes: []lab.Node{{PFs: 1}, {PFs: 1}},
 			Modules: []plan.Module{
 				{Name: "ib_core", Params: []string{"netns_mode=0"}},

@@ -13,11 +13,16 @@ import (
 // rounds is how often a namespace is made to end: alone, and in each way with the agent.
 const rounds = 8
 
-// pinBound is how much longer a namespace may be kept alive because of the agent.
-const pinBound = 100 * time.Millisecond
+// interval is how often the agent samples here. An agent that kept a namespace alive until it samples again would keep it
+// for half of that, as a median.
+const interval = 3 * time.Second
+
+// pinBound is how much longer a namespace may be kept alive because of the agent: a busy machine is far below it, and half
+// an interval far above.
+const pinBound = interval / 4
 
 // TestSRIOVNamespacesEnd wants network namespaces with devices to end when their last process does, as soon as they do
-// without an agent: while the agent looks for devices that have just come there, and when it reads them each second.
+// without an agent: while the agent looks for devices that have just come there, and when it reads them each interval.
 //
 // What counts is the moment at which nothing keeps a namespace alive any more. The return of its devices is the
 // kernel's work from then on; that it comes late on a busy machine, of which the agent is a part, says nothing of what
@@ -31,7 +36,8 @@ func TestSRIOVNamespacesEnd(t *testing.T) {
 		e.devices[name] = vf
 	}
 	alone := e.median(t, "without an agent", func(string, int) {})
-	agent := StartAgent(t, everySecond...)
+	agent := StartAgent(t, "--metrics.interval.traffic="+interval.String(), "--metrics.interval.errors="+interval.String(),
+		"--metrics.interval.slow="+interval.String(), "--kubernetes=off")
 	for _, tt := range []struct {
 		name string
 		wait func(pod string, round int)
@@ -41,7 +47,7 @@ func TestSRIOVNamespacesEnd(t *testing.T) {
 			for device := range e.devices {
 				attributed(t, agent, pod, device, "exclusive")
 			}
-			time.Sleep(time.Duration(round) * time.Second / rounds) // at moments that are spread over its interval
+			time.Sleep(time.Duration(round) * interval / rounds) // at moments that are spread over its interval
 		}},
 	} {
 		if held := e.median(t, tt.name, tt.wait); held > alone+pinBound {

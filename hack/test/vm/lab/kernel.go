@@ -16,7 +16,8 @@ import (
 	"railhead/hack/program"
 )
 
-// Kernel chooses a kernel: the newest of a series ("7" or "6.12") that a Debian suite offers for amd64.
+// Kernel chooses a kernel: the newest of a series ("7" or "6.12"), or with the whole version ("7.2.12") that one, of those
+// that a Debian suite offers for amd64.
 type Kernel struct{ Suite, Series string }
 
 // kernelFiles are what a machine boots from.
@@ -97,7 +98,8 @@ func newestKernel(k Kernel, packages []string) (string, error) {
 	}
 	if newest == nil {
 		slices.Sort(found)
-		return "", fmt.Errorf("suite %s offers no kernel %s.x; it has %q", k.Suite, k.Series, found)
+		return "", fmt.Errorf("suite %s offers no kernel %s; it has %q: name one of them in machines_test.go, "+
+			"or let RAILHEAD_VM_REFRESH=1 look for newer ones", k.Suite, k.Series, found)
 	}
 	return newest[1], nil
 }

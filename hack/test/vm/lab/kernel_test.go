@@ -24,11 +24,13 @@ func TestNewestKernel(t *testing.T) {
 	}{
 		{name: "of a major version", series: "7", packages: listing, want: "7.2.13+deb14.1-amd64"},
 		{name: "of a minor version", series: "7.2", packages: listing, want: "7.2.13+deb14.1-amd64"},
+		{name: "a whole version", series: "7.2.9", packages: listing, want: "7.2.9+deb14-amd64"},
 		{name: "numbers are not compared as text", series: "6.12", packages: listing, want: "6.12.107+deb13-amd64"},
 		{name: "a series is not a prefix of another", series: "6.1", packages: listing, want: "6.1.0-50-amd64"},
 		{
 			name: "none", series: "7", packages: []string{"linux-image-amd64", "linux-image-8.0.1+deb15-amd64"},
-			err: `suite sid offers no kernel 7.x; it has ["8.0.1+deb15-amd64"]`,
+			err: `suite sid offers no kernel 7; it has ["8.0.1+deb15-amd64"]: name one of them in machines_test.go, ` +
+				"or let RAILHEAD_VM_REFRESH=1 look for newer ones",
 		},
 	}
 	for _, tt := range tests {
