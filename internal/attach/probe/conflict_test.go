@@ -97,7 +97,7 @@ func (l *lab) ipvlan(t *testing.T, name, parent string) {
 }
 
 // TestReadsBeforeItDecides is kept from running until the wait is over, with an
-// answer in the socket.
+// answer that has come and that the reader was about to tell of.
 func TestReadsBeforeItDecides(t *testing.T) {
 	t.Parallel()
 	kerneltest.NetNS(t, func() {
@@ -105,8 +105,9 @@ func TestReadsBeforeItDecides(t *testing.T) {
 		target := doubtful(l.rail(1, "10.1.0.2/24"))
 		addr := target.Addresses[0].Addr
 		s := begun(t, l, target)
+		s.background.Go(func() { s.readFrames(s.wire) })
 		l.send(1, announceFrame(foreign, addr))
-		awaitFrame(t, s.wire)
+		<-s.heard
 		for range doubtfulProbes + 1 {
 			s.suspects[0].due = time.Time{}
 			s.probeSuspects(time.Now())

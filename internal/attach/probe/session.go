@@ -52,7 +52,7 @@ type session struct {
 	wires  []*wire // it, and those on parents
 
 	changes chan []rtnl.Event // empty: what has changed is to be looked up
-	frames  chan arrival
+	heard   chan *wire        // with frames to receive
 	ended   chan struct{}
 	readers sync.WaitGroup
 }
@@ -64,7 +64,7 @@ func newSession(netnsFD int, background *sync.WaitGroup, targets []Target) *sess
 		macs:    map[string]bool{},
 		ready:   map[int]*readiness{},
 		changes: make(chan []rtnl.Event),
-		frames:  make(chan arrival),
+		heard:   make(chan *wire),
 		ended:   make(chan struct{}),
 	}
 	for i := range targets {
@@ -131,8 +131,8 @@ func (s *session) run(ctx context.Context) {
 		select {
 		case events := <-s.changes:
 			s.changed(events)
-		case a := <-s.frames:
-			s.sighted(a)
+		case w := <-s.heard:
+			w.drain(s.sighted)
 		case <-timer.C:
 		case <-ctx.Done():
 			s.abandon(context.Cause(ctx))
@@ -171,16 +171,12 @@ func (s *session) readEvents() {
 	}
 }
 
-// readFrames passes on what is seen on the wire.
+// readFrames tells that there are frames to receive. It leaves them in the
+// socket, where whoever decides that nobody has answered finds all that came.
 func (s *session) readFrames(w *wire) {
-	buf := make([]byte, frameBuffer)
-	for {
-		seen, err := w.receive(buf)
-		if err != nil {
-			return // it is closed
-		}
+	for w.await() == nil {
 		select {
-		case s.frames <- seen:
+		case s.heard <- w:
 		case <-s.ended:
 			return
 		}

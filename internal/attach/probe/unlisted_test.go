@@ -44,8 +44,8 @@ func TestGatewayUnlisted(t *testing.T) {
 					defer again.Stop()
 					for g := s.gateways[0]; !g.decided && g.result.Tries < 600; {
 						select {
-						case a := <-s.frames:
-							s.sighted(a)
+						case w := <-s.heard:
+							w.drain(s.sighted)
 						case now := <-again.C:
 							s.askOnWire(g, now)
 						}

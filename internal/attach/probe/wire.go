@@ -129,6 +129,15 @@ func (w *wire) receive(buf []byte) (arrival, error) {
 	}
 }
 
+// await waits until there is a frame to receive, and does not receive it. Once
+// the socket is closed there is an error.
+func (w *wire) await() error {
+	return w.raw.Read(func(fd uintptr) bool {
+		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		return ready > 0 || err != nil
+	})
+}
+
 // drain calls seen for what waits to be received, while another may receive.
 func (w *wire) drain(seen func(arrival)) {
 	buf := make([]byte, frameBuffer)
