@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"slices"
 	"testing"
@@ -19,15 +18,16 @@ import (
 
 const (
 	benchNetworks   = 200 // in 25 groups of 8 rails
-	benchNamespaces = 500 // of which each fourth is annotated
-	benchPods       = 5000
+	benchNamespaces = 125 // all of them annotated
+	benchPods       = 500
 )
 
-// BenchmarkPods has 5,000 different pods created: half ask for 8 rails themselves,
-// the others are in a namespace that may ask for them. It reports of one pod the
-// wall time, as p50-ns and p99-ns, and the 99th percentile of CPU time, as
-// ours-ns; kept-B is what networks and namespaces take in memory, heap-B the
-// process. It fails if the API is read.
+// BenchmarkPods has a pod created: half of the pods ask for 8 rails themselves, the
+// others are in a namespace that asks for them. The API server sends no others (see
+// internal/webhook/registration), and of these none needs the API to be read: the
+// benchmark fails if it is. It reports of one pod the wall time, as p50-ns and
+// p99-ns, and the 99th percentile of CPU time, as ours-ns; kept-B is what networks
+// and namespaces take in memory, heap-B the process.
 func BenchmarkPods(b *testing.B) {
 	before := heap()
 	server := newBench(b)
@@ -39,20 +39,17 @@ func BenchmarkPods(b *testing.B) {
 	defer runtime.UnlockOSThread()
 	var wall, cpu []time.Duration
 	for b.Loop() {
-		wall, cpu = wall[:0], cpu[:0]
-		for _, body := range bodies {
-			began, used := time.Now(), threadTime(b)
-			if answer := server.post(pathPods, "application/json", body); answer.Code != http.StatusOK {
-				b.Fatal(answer.Body)
-			}
-			cpu = append(cpu, threadTime(b)-used)
-			wall = append(wall, time.Since(began))
+		began, used := time.Now(), threadTime(b)
+		answer := server.post(pathPods, "application/json", bodies[len(wall)%benchPods])
+		cpu = append(cpu, threadTime(b)-used)
+		wall = append(wall, time.Since(began))
+		if answer.Code != http.StatusOK || !bytes.Contains(answer.Body.Bytes(), []byte(`"patch"`)) {
+			b.Fatalf("the pod is not changed: %s", answer.Body)
 		}
 	}
 	if reads := server.reads.Load(); reads > 0 {
 		b.Fatalf("the API was read %d times", reads)
 	}
-	b.ReportMetric(float64(server.reads.Load()), "api-reads")
 	b.ReportMetric(percentile(wall, 50), "p50-ns")
 	b.ReportMetric(percentile(wall, 99), "p99-ns")
 	b.ReportMetric(percentile(cpu, 99), "ours-ns")
@@ -87,11 +84,7 @@ spec:
 		server.catalog.Put(object)
 	}
 	for i := range benchNamespaces {
-		var annotations map[string]string
-		if i%4 == 1 {
-			annotations = map[string]string{rdma: fmt.Sprintf("group-%d", i%25)}
-		}
-		server.namespaces.Put(namespace(fmt.Sprintf("team-%d", i), annotations))
+		server.namespaces.Put(namespace(fmt.Sprintf("team-%d", i), map[string]string{rdma: fmt.Sprintf("group-%d", i%25)}))
 	}
 }
 
@@ -112,28 +105,7 @@ func podRequests(b *testing.B) [][]byte {
 			b.Fatal(err)
 		}
 	}
-	wantChanges(b, bodies)
 	return bodies
-}
-
-// wantChanges wants the requests to be such that pods are changed.
-func wantChanges(b *testing.B, bodies [][]byte) {
-	b.Helper()
-	server := newBench(b)
-	fill(b, server)
-	changed := 0
-	for _, body := range bodies {
-		recorder := httptest.NewRecorder()
-		r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, pathPods, bytes.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		server.ServeHTTP(recorder, r)
-		if bytes.Contains(recorder.Body.Bytes(), []byte(`"patch"`)) {
-			changed++
-		}
-	}
-	if want := benchPods * 3 / 4; changed != want {
-		b.Fatalf("%d of %d pods are changed, want %d", changed, benchPods, want)
-	}
 }
 
 func percentile(times []time.Duration, percent int) float64 {
