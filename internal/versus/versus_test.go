@@ -20,17 +20,37 @@ func TestReports(t *testing.T) {
 		clear(sink)
 		return nil
 	}
-	for name, compare := range map[string]func(*testing.B, func() error, func() error){"floor": versus.Floor, "peer": versus.Peer} {
+	one := map[string]func(*testing.B, func() error, func() error){"floor": versus.Floor, "peer": versus.Peer}
+	steps := map[string]func(*testing.B, ...versus.Step){"floor": versus.FloorSteps, "peer": versus.PeerSteps}
+	for name := range one {
+		wantReport(t, "", name, testing.Benchmark(func(b *testing.B) {
+			b.Helper()
+			one[name](b, ours, theirs)
+		}))
 		result := testing.Benchmark(func(b *testing.B) {
 			b.Helper()
-			compare(b, ours, theirs)
+			steps[name](b, versus.Step{Name: "add", Ours: ours, Theirs: theirs}, versus.Step{Name: "del", Ours: ours, Theirs: theirs})
 		})
-		us, them := result.Extra["ours-ns"], result.Extra[name+"-ns"]
-		if us <= 0 || them <= 0 || result.Extra["x-"+name] != us/them {
-			t.Errorf("%s: %v ns, %v ns, %v times that", name, us, them, result.Extra["x-"+name])
+		wantReport(t, "add-", name, result)
+		wantReport(t, "del-", name, result)
+	}
+}
+
+// wantReport wants all that is reported of a step.
+func wantReport(t *testing.T, step, other string, result testing.BenchmarkResult) {
+	t.Helper()
+	got := func(unit string) float64 { return result.Extra[step+unit] }
+	for _, clock := range []string{"", "-wall"} {
+		ratio := "x-" + other
+		if clock != "" {
+			ratio = "x-wall"
 		}
-		if got := result.Extra["ours-B"]; got < 1<<20 || got > 1.2*(1<<20) {
-			t.Errorf("%s: %v bytes, want %d", name, got, 1<<20)
+		us, them := got("ours"+clock+"-ns"), got(other+clock+"-ns")
+		if us <= 0 || them <= 0 || got(ratio) != us/them {
+			t.Errorf("%s%s: %v ns, %v ns, %v times that", step, other+clock, us, them, got(ratio))
 		}
+	}
+	if got := got("ours-B"); got < 1<<20 || got > 1.2*(1<<20) {
+		t.Errorf("%s%s: %v bytes, want %d", step, other, got, 1<<20)
 	}
 }
