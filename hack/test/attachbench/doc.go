@@ -1,21 +1,20 @@
-// Package attachbench measures what it takes to give a pod eight rails and to
-// take them away: ours, with all that it does beside (planning, a record on the
-// disk, gateways asked on the wire), against the bare netlink calls that nobody
-// can do without, and against plugins of the CNI project run one after the other,
-// by libcni alone and by Multus.
+// Package attachbench has benchmarks of what it takes to give a pod eight rails and
+// to take them away.
 //
-// What is held against each other has the same features: addresses alone, with
-// policy routes, and with gateways that were asked, which the plugins cannot do.
-// Both sides take turns in one run. It runs as root in network namespaces that it
-// made, with veth pairs for rails, and takes no hardware and no cluster.
+// Rails alone, with all that goes with them (planning, a record on the disk,
+// gateways asked on the wire), stand beside the bare netlink calls that nobody can
+// do without. Whole pods, from libcni's call of railhead-cni to its answer, stand
+// beside plugins of the CNI project run by libcni, and beside Multus with the same
+// plugins, with eth0 by the same executed plugin on both sides. Both sides have the
+// same features, which each benchmark looks at first.
 //
-// Beside Multus, a whole pod is measured from libcni's call of one plugin,
-// railhead-cni or that of Multus, to its answer, with eth0 by the same executed
-// plugins on both sides. Multus is in the form with a daemon, the cheaper one; logs
-// and a chroot, which it has by default, are off, and its API server is one in this
-// process that answers at once. Beside Spiderpool and its coordinator nothing is
-// measured: their module could not be had.
+// Multus is in the form with a daemon, the cheaper one; logs and a chroot, which it
+// has by default, are off, and its API server is one in this process that answers at
+// once. Beside Spiderpool and its coordinator nothing is measured: their module
+// could not be had.
 //
-// It prints figures, and judges them by the budgets of the design. It is no test
-// of what is right, but for that both sides have done the same.
+// The test program runs in network and mount namespaces of its own, with veth pairs
+// for rails, and takes no hardware and no cluster. The plugins are built as those of
+// clusters are, with RAILHEAD_API=1 or RAILHEAD_NIGHTLY=1, and Multus with the
+// latter, which takes minutes the first time.
 package attachbench

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	cniv1 "railhead/api/cni/v1"
 )
@@ -30,21 +31,19 @@ type multusAPI struct {
 	networks cniv1.NetworkAttachmentDefinitionList
 }
 
-// podsNetwork is the cluster's own network in the API.
-const podsNetwork = "pods"
-
 // newMultusAPI has the pods, the cluster's own network, and one with the
-// configuration of each rail, which all pods ask for.
-func newMultusAPI(pods []*pod, eth0 string, chains []string) *multusAPI {
+// configuration of each rail, which all pods ask for. Plugins keep what they keep
+// below dir.
+func newMultusAPI(pods []*pod, dir string) *multusAPI {
 	a := &multusAPI{}
 	a.pods.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}
 	a.networks.TypeMeta = metav1.TypeMeta{APIVersion: cniv1.GroupVersion.String(), Kind: definitionsKind + "List"}
 	a.pods.ResourceVersion, a.networks.ResourceVersion = "1", "1"
-	a.addNetwork(podsNetwork, eth0)
+	a.addNetwork(podsNetwork, eth0(dir))
 	var names []string
-	for i, chain := range chains {
+	for i := range rails {
 		names = append(names, parent(i))
-		a.addNetwork(parent(i), chain)
+		a.addNetwork(parent(i), chain(dir, i))
 	}
 	for _, p := range pods {
 		made := corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: objectMeta(p.id)}
@@ -55,11 +54,13 @@ func newMultusAPI(pods []*pod, eth0 string, chains []string) *multusAPI {
 	return a
 }
 
-func (a *multusAPI) addNetwork(name, config string) {
+func (a *multusAPI) addNetwork(name string, config object) {
+	text, err := json.Marshal(config)
+	utilruntime.Must(err) // of strings alone
 	a.networks.Items = append(a.networks.Items, cniv1.NetworkAttachmentDefinition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: cniv1.GroupVersion.String(), Kind: definitionsKind},
 		ObjectMeta: objectMeta(name),
-		Spec:       cniv1.NetworkAttachmentDefinitionSpec{Config: config},
+		Spec:       cniv1.NetworkAttachmentDefinitionSpec{Config: string(text)},
 	})
 }
 

@@ -23,18 +23,22 @@ const namespace = "bench"
 // server. It implements [cniserver.Cluster].
 type cluster struct {
 	catalog *policy.Catalog
-	class   class
 
-	mu       sync.Mutex
-	waiting  map[string]chan struct{} // by pod: closed once its ADD is answered
-	requests int                      // to the API server
-	early    int                      // of these, those that an answer waited for
+	mu      sync.Mutex
+	waiting map[string]chan struct{} // by pod: closed once its ADD is answered
+	asked   asked
 }
 
-func newCluster(c class) *cluster {
-	made := &cluster{catalog: policy.NewCatalog(), class: c, waiting: map[string]chan struct{}{}}
-	config := policy.DefaultConfig() // for networks without a coordinator
-	config.DetectGateway, config.DetectConflict = c.gateways, c.conflicts
+// asked is how often the API server would have been asked.
+type asked struct {
+	all   int
+	early int // of these, those that an answer waited for
+}
+
+func newCluster() *cluster {
+	made := &cluster{catalog: policy.NewCatalog(), waiting: map[string]chan struct{}{}}
+	config := policy.DefaultConfig()
+	config.DetectGateway, config.DetectConflict = false, false // which plugins cannot do
 	made.catalog.SetConfig(config)
 	for i := range rails {
 		gateway := gateway(i).String()
@@ -64,7 +68,7 @@ const patience = 10 * time.Second
 func (c *cluster) ask(pod string) {
 	c.mu.Lock()
 	answered := c.waiting[pod]
-	c.requests++
+	c.asked.all++
 	c.mu.Unlock()
 	if answered == nil {
 		return
@@ -74,15 +78,15 @@ func (c *cluster) ask(pod string) {
 	case <-time.After(patience):
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.early++
+		c.asked.early++
 	}
 }
 
-// asked returns the requests so far, and how many of them pods waited for.
-func (c *cluster) asked() (all, early int) {
+// requests are those so far.
+func (c *cluster) requests() asked {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.requests, c.early
+	return c.asked
 }
 
 func (c *cluster) Pod(_ context.Context, namespace, name, uid string) (*metav1.PartialObjectMetadata, error) {
@@ -119,20 +123,16 @@ func (c *cluster) Current() error           { return nil }
 func (c *cluster) Catalog() *policy.Catalog { return c.catalog }
 
 func (c *cluster) NAD(namespace, name string) (*cniv1.NetworkAttachmentDefinition, error) {
-	coordinator := ""
-	if c.class.routes {
-		coordinator = `,{"type":"coordinator"}`
-	}
 	return &cniv1.NetworkAttachmentDefinition{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: cniv1.NetworkAttachmentDefinitionSpec{Config: fmt.Sprintf(
-			`{"cniVersion":"1.0.0","name":%[1]q,"plugins":[{"type":"macvlan","master":%[1]q,"mode":"bridge","ipam":{"type":"spiderpool","default_ipv4_ippool":[%[1]q]}}%[2]s]}`,
-			name, coordinator)},
+			`{"cniVersion":"1.0.0","name":%[1]q,"plugins":[{"type":"macvlan","master":%[1]q,"mode":"bridge","ipam":{"type":"spiderpool","default_ipv4_ippool":[%[1]q]}},{"type":"coordinator"}]}`,
+			name)},
 	}, nil
 }
 
 func (c *cluster) Coordinator() (v2beta1.CoordinatorSpec, v2beta1.CoordinatorStatus, error) {
-	return v2beta1.CoordinatorSpec{DetectGateway: &c.class.gateways, DetectIPConflict: &c.class.conflicts}, v2beta1.CoordinatorStatus{}, nil
+	return v2beta1.CoordinatorSpec{DetectGateway: new(false), DetectIPConflict: new(false)}, v2beta1.CoordinatorStatus{}, nil
 }
 
 func (c *cluster) Node() (metav1.ObjectMeta, []netip.Addr) {

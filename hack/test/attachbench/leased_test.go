@@ -20,20 +20,20 @@ import (
 // implements [cniserver.Addresses].
 type leased struct{ holder *holder.Holder }
 
-func newLeased(ctx context.Context, tb testing.TB, dir string) leased {
-	tb.Helper()
+func newLeased(ctx context.Context, b *testing.B, dir string) leased {
+	b.Helper()
 	disk, err := journal.OS(dir)
 	if err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
 	h, err := holder.Open(disk, holder.Options{Node: "node1", UID: "uid-node1", BootID: "boot", Session: "bench", Now: time.Now})
 	if err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
 	h.Occupied(nil)
 	api := &leaseAPI{}
 	if err := h.Sync(ctx, api); err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
 	lease := api.lease.DeepCopy()
 	lease.Status.NodeUID, lease.Status.ObservedGeneration = lease.Spec.NodeUID, lease.Generation
@@ -44,9 +44,9 @@ func newLeased(ctx context.Context, tb testing.TB, dir string) leased {
 	}
 	lease.ResourceVersion = "2"
 	if err := h.Observe(lease); err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = disk.Close() })
+	b.Cleanup(func() { _ = disk.Close() })
 	return leased{h}
 }
 

@@ -1,7 +1,6 @@
 package attachbench
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/pem"
@@ -12,9 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	goruntime "runtime"
-	"strconv"
-	"sync"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"railhead/hack/cluster/binaries"
+	"railhead/hack/program"
 )
 
 // multus is Multus with a daemon, as it is installed by default: a runtime of
@@ -31,74 +29,50 @@ import (
 //
 // Where it can be made faster than it is by default, it is: it writes no log, and
 // needs no chroot for plugins.
-type multus struct {
-	called
-	pid int // of the daemon
-}
+type multus struct{ called }
 
 // How long the daemon has to come and to go.
 const (
-	multusStart = 30 * time.Second
-	multusEnd   = 5 * time.Second
+	multusStart = 2 * time.Minute
+	multusEnd   = 30 * time.Second
 )
 
-// newMultus starts the daemon in the calling process's namespaces, with an API
-// server of its own, until stop is called. Plugins are in bin.
-func newMultus(ctx context.Context, tb testing.TB, set *binaries.Set, pods []*pod, c class) (m *multus, stop func()) {
-	tb.Helper()
-	dir := tb.TempDir()
-	chains, err := chainsOf(dir, c)
-	if err != nil {
-		tb.Fatal(err)
+// newMultus starts the daemon with an API server of its own.
+func newMultus(b *testing.B, set *binaries.Set, pods ...*pod) multus {
+	b.Helper()
+	if !isNightly() {
+		b.Skip("needs Multus, which takes minutes to build: set RAILHEAD_NIGHTLY=1")
 	}
-	eth0, err := eth0Network(dir)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	api := httptest.NewUnstartedServer(newMultusAPI(pods, string(eth0.Bytes), chains).handler())
+	dir := b.TempDir()
+	api := httptest.NewUnstartedServer(newMultusAPI(pods, dir).handler())
 	api.EnableHTTP2 = true
 	api.StartTLS()
-	tb.Cleanup(func() {
+	b.Cleanup(func() {
 		api.CloseClientConnections()
 		api.Close()
 	})
-	daemon, err := startMultus(ctx, dir, set, api)
+	daemon, err := startMultus(b.Context(), dir, set, api)
 	if err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
-	stop = sync.OnceFunc(func() {
+	b.Cleanup(func() {
 		if err := daemon.end(); err != nil {
-			tb.Error(err)
+			b.Error(err)
 		}
 	})
-	tb.Cleanup(stop)
 	config, err := daemon.config(filepath.Join(dir, "net.d", "00-multus.conf"))
 	if err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
 	made, err := newCalled(config, dir, set.Dir(), set.CNIDir())
 	if err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
-	return &multus{made, daemon.pid}, stop
-}
-
-// chainsOf are the rails' configurations, with host-local's files below dir.
-func chainsOf(dir string, c class) ([]string, error) {
-	var all []string
-	for i := range rails {
-		text, err := json.Marshal(chain(filepath.Join(dir, "host-local"), i, c))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, string(text))
-	}
-	return all, nil
+	return multus{made}
 }
 
 // multusDaemon is one run of it.
 type multusDaemon struct {
-	pid      int
 	stop     context.CancelFunc
 	done     chan error // has its end
 	log      string     // a file
@@ -108,7 +82,7 @@ type multusDaemon struct {
 // startMultus has the daemon find the cluster's own network in a directory and
 // the API server where pods find it.
 func startMultus(ctx context.Context, dir string, set *binaries.Set, api *httptest.Server) (*multusDaemon, error) {
-	program, err := set.Path("multus-daemon")
+	daemon, err := set.Path("multus-daemon")
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +99,10 @@ func startMultus(ctx context.Context, dir string, set *binaries.Set, api *httpte
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	cmd := exec.CommandContext(ctx, program, "-config", config)
+	cmd := program.Command(ctx, daemon, "-config", config)
 	cmd.Env = append(os.Environ(), "KUBERNETES_SERVICE_HOST="+at.Hostname(), "KUBERNETES_SERVICE_PORT="+at.Port(), "MULTUS_NODE_NAME=node1")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = multusEnd
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	d := &multusDaemon{stop: cancel, done: make(chan error, 1), log: filepath.Join(dir, "multus.log"), unshadow: unshadow}
 	if err := d.run(cmd); err != nil {
 		cancel()
@@ -147,19 +120,15 @@ func (d *multusDaemon) run(cmd *exec.Cmd) error {
 	cmd.Stdout, cmd.Stderr = log, log
 	started := make(chan error)
 	go func() {
-		goruntime.LockOSThread()
-		defer goruntime.UnlockOSThread()
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
 			d.done <- cmd.Wait()
 		}
 	}()
-	err = errors.Join(<-started, log.Close())
-	if cmd.Process != nil {
-		d.pid = cmd.Process.Pid
-	}
-	return err
+	return errors.Join(<-started, log.Close())
 }
 
 // config is what the daemon writes for container runtimes once it serves: one
@@ -200,7 +169,7 @@ func (d *multusDaemon) end() error {
 // returns the path of these.
 func writeMultusFiles(dir, bin string) (string, error) {
 	networks := filepath.Join(dir, "net.d")
-	eth0, err := eth0Network(dir)
+	cluster, err := json.Marshal(eth0(dir))
 	if err != nil {
 		return "", err
 	}
@@ -214,7 +183,7 @@ func writeMultusFiles(dir, bin string) (string, error) {
 		"multusAutoconfigDir": networks, "multusConfigFile": "auto", "socketDir": socket, "daemonSocketDir": socket,
 	})
 	return config, errors.Join(err, os.Mkdir(networks, 0o700),
-		os.WriteFile(filepath.Join(networks, "10-pods.conflist"), eth0.Bytes, 0o600),
+		os.WriteFile(filepath.Join(networks, "10-pods.conflist"), cluster, 0o600),
 		os.WriteFile(config, text, 0o600))
 }
 
@@ -236,26 +205,4 @@ func serviceAccount(api *httptest.Server) (undo func() error, err error) {
 		return nil, errors.Join(err, undo())
 	}
 	return undo, nil
-}
-
-// cpuTime is what the daemon and the plugins that it waited for have used.
-func (m *multus) cpuTime() (time.Duration, error) {
-	const first, count = 11, 4 // utime, stime, cutime, cstime, behind the name
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.pid))
-	if err != nil {
-		return 0, err
-	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < first+count {
-		return 0, fmt.Errorf("/proc/%d/stat has %d fields behind the name", m.pid, len(fields))
-	}
-	var total time.Duration
-	for _, f := range fields[first : first+count] {
-		ticks, err := strconv.ParseInt(string(f), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("/proc/%d/stat: %w", m.pid, err)
-		}
-		total += time.Duration(ticks) * (time.Second / 100)
-	}
-	return total, nil
 }

@@ -18,11 +18,10 @@ const rails = 8
 // parentIndex is the index of the first rail's netdev on the node.
 const parentIndex = 1000
 
-// world is a node with rails, a switch with gateways, and sandboxes of pods.
+// world is a node with rails, and a switch with gateways.
 type world struct {
-	node  *rtnl.Client
-	pods  []*pod // with an eth0 that others made
-	empty []*pod // with lo only
+	node *rtnl.Client
+	pods int
 }
 
 // pod is one pod's sandbox.
@@ -35,53 +34,59 @@ type pod struct {
 	peer   net.HardwareAddr // of the node's end of eth0
 }
 
-// newWorld makes a world on the node, whose namespace the process is in, or a
-// thread that fn runs on.
-func newWorld(tb testing.TB, node *netns.NS, pods int) *world {
-	tb.Helper()
-	w := &world{node: dial(tb, node.FD())}
-	fabric := open(tb, kerneltest.NewNetNS(tb))
-	gateways := dial(tb, fabric.FD())
+// newWorld makes a world of the node whose namespace the process is in.
+func newWorld(b *testing.B) *world {
+	b.Helper()
+	node, err := netns.Current()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = node.Close() })
+	w := &world{node: dial(b, node.FD())}
+	fabric := open(b, kerneltest.NewNetNS(b))
+	gateways := dial(b, fabric.FD())
+	do(b, w.node, rtnl.LinkSet{Index: 1, Up: new(true)})
 	for i := range rails {
-		do(tb, w.node, rtnl.LinkAdd{
+		do(b, w.node, rtnl.LinkAdd{
 			Name: parent(i), Kind: "veth", Index: parentIndex + i, Up: true, MTU: 9000,
 			Peer: rtnl.VethPeer{Name: parent(i), NetNS: fabric.FD(), Index: parentIndex + i, MTU: 9000},
 		})
-		do(tb, gateways, rtnl.LinkSet{Index: parentIndex + i, Up: new(true)})
+		b.Cleanup(func() { do(b, w.node, rtnl.LinkDelete{Index: parentIndex + i}) })
+		do(b, gateways, rtnl.LinkSet{Index: parentIndex + i, Up: new(true)})
 	}
-	answer(tb, fabric)
-	for n := range pods {
-		p := newPod(tb, "rails", n)
-		w.addEth0(tb, p)
-		w.pods, w.empty = append(w.pods, p), append(w.empty, newPod(tb, "whole", n))
-	}
+	answer(b, fabric)
 	return w
 }
 
-// newPod makes a sandbox.
-func newPod(tb testing.TB, kind string, n int) *pod {
-	tb.Helper()
-	file := kerneltest.NewNetNS(tb)
+// newPod makes a sandbox with lo only.
+func (w *world) newPod(b *testing.B) *pod {
+	b.Helper()
+	file := kerneltest.NewNetNS(b)
+	n := w.pods
+	w.pods++
 	p := &pod{
-		number: n, id: fmt.Sprintf("%s-%03d", kind, n), path: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), file.Fd()),
-		ns: open(tb, file), peer: net.HardwareAddr{2, 0, 1, 0, 0, byte(n)},
+		number: n, id: fmt.Sprintf("pod-%03d", n), path: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), file.Fd()),
+		ns: open(b, file), peer: net.HardwareAddr{2, 0, 1, 0, 0, byte(n)},
 	}
-	p.inside = dial(tb, p.ns.FD())
-	do(tb, p.inside, rtnl.LinkSet{Index: 1, Up: new(true)})
+	p.inside = dial(b, p.ns.FD())
+	do(b, p.inside, rtnl.LinkSet{Index: 1, Up: new(true)})
 	return p
 }
 
-// addEth0 gives a sandbox an eth0 as other plugins leave it.
-func (w *world) addEth0(tb testing.TB, p *pod) {
-	tb.Helper()
+// newPodWithEth0 makes a sandbox with an eth0 as other plugins leave it.
+func (w *world) newPodWithEth0(b *testing.B) *pod {
+	b.Helper()
 	const index = 2
-	do(tb, w.node, rtnl.LinkAdd{
+	p := w.newPod(b)
+	do(b, w.node, rtnl.LinkAdd{
 		Name: p.veth(), Kind: "veth", Index: 2000 + p.number, Up: true, MAC: p.peer,
 		Peer: rtnl.VethPeer{Name: "eth0", NetNS: p.ns.FD(), Index: index},
 	})
-	do(tb, p.inside, rtnl.LinkSet{Index: index, Up: new(true)},
+	b.Cleanup(func() { do(b, w.node, rtnl.LinkDelete{Index: 2000 + p.number}) })
+	do(b, p.inside, rtnl.LinkSet{Index: index, Up: new(true)},
 		rtnl.AddressAdd{Address: rtnl.Address{LinkIndex: index, Prefix: p.eth0()}},
 		rtnl.RouteAdd{Route: rtnl.Route{Dst: everywhere(), Gateway: podGateway(), LinkIndex: index}})
+	return p
 }
 
 // veth is the node's end of eth0.

@@ -20,8 +20,8 @@ const arpFrame = 42
 // ends are. The kernel would do it too if these had addresses, and remember each
 // pod that asks: its table of neighbours, which all namespaces share, would
 // overflow with 100 pods.
-func answer(tb testing.TB, fabric *netns.NS) {
-	tb.Helper()
+func answer(b *testing.B, fabric *netns.NS) {
+	b.Helper()
 	for i := range rails {
 		var f *os.File
 		err := fabric.Do(func() error {
@@ -30,13 +30,13 @@ func answer(tb testing.TB, fabric *netns.NS) {
 			return err
 		})
 		if err != nil {
-			tb.Fatal(err)
+			b.Fatal(err)
 		}
 		done := make(chan error)
 		go func() { done <- answerOn(f, i) }()
-		tb.Cleanup(func() {
+		b.Cleanup(func() {
 			if err := errors.Join(f.Close(), <-done); err != nil {
-				tb.Errorf("gateway of rail %d: %v", i, err)
+				b.Errorf("gateway of rail %d: %v", i, err)
 			}
 		})
 	}

@@ -23,50 +23,46 @@ type ours struct {
 	attacher *attach.Attacher
 	records  *record.Store
 	prober   *probe.Prober
-	class    class
-	options  *routing.Options // nil: no coordinator
+	options  *routing.Options
 }
 
-// newOurs keeps its records in a directory. The node is that of the calling thread.
-func newOurs(tb testing.TB, dir string, c class) *ours {
-	tb.Helper()
-	o := &ours{class: c, prober: &probe.Prober{}}
+func newOurs(b *testing.B) *ours {
+	b.Helper()
+	o := &ours{prober: &probe.Prober{}}
 	var err error
 	if o.attacher, err = attach.New(attach.Config{}); err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
-	disk, err := journal.OS(dir)
+	disk, err := journal.OS(b.TempDir())
 	if err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
 	if o.records, err = record.Open(disk, record.File); err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
-	tb.Cleanup(func() {
+	b.Cleanup(func() {
 		o.prober.Wait()
 		if err := errors.Join(o.records.Close(), disk.Close(), o.attacher.Close()); err != nil {
-			tb.Error(err)
+			b.Error(err)
 		}
 	})
-	if c.routes {
-		merged, err := routing.Merge(routing.Sources{Cluster: v2beta1.CoordinatorSpec{Mode: new(v2beta1.ModeAuto), DetectGateway: new(c.gateways)}})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		o.options = &merged
+	merged, err := routing.Merge(routing.Sources{Cluster: v2beta1.CoordinatorSpec{Mode: new(v2beta1.ModeAuto), DetectGateway: new(true)}})
+	if err != nil {
+		b.Fatal(err)
 	}
+	o.options = &merged
 	return o
 }
 
 // pod is what is asked for.
 func (o *ours) pod(p *pod) attach.Pod {
-	asked := attach.Pod{ContainerID: p.id, NetNS: p.path, NodeAddresses: []netip.Addr{podGateway()}}
-	if o.class.routes { // which are decided over all interfaces
-		asked.Peer = routing.Peer{Name: p.veth(), MAC: p.peer}
-		asked.Interfaces = append(asked.Interfaces, attach.Interface{Interface: routing.Interface{
+	asked := attach.Pod{
+		ContainerID: p.id, NetNS: p.path, NodeAddresses: []netip.Addr{podGateway()},
+		Peer: routing.Peer{Name: p.veth(), MAC: p.peer},
+		Interfaces: []attach.Interface{{Interface: routing.Interface{ // routes are decided over all interfaces
 			Name: "eth0", IsDefaultNetwork: true, Foreign: true,
 			Addresses: []netip.Prefix{p.eth0()}, Gateways: []netip.Addr{podGateway()},
-		}})
+		}}},
 	}
 	for i := range rails {
 		asked.Interfaces = append(asked.Interfaces, attach.Interface{
@@ -110,11 +106,8 @@ func (o *ours) add(ctx context.Context, p *pod) error {
 	return errors.Join(err, <-synced)
 }
 
-// ask asks for gateways, where the class has that.
+// ask asks for the gateways.
 func (o *ours) ask(ctx context.Context, p *pod, done *attach.Done) (probe.Report, error) {
-	if !o.class.gateways {
-		return probe.Report{}, nil
-	}
 	var targets []probe.Target
 	for _, made := range done.Interfaces {
 		if made.Name == "eth0" {

@@ -13,20 +13,12 @@ const (
 	bareIndex = 100 // of the first rail in a pod
 )
 
-// bare is the netlink calls of a class and nothing else, by one socket on the node
-// and one in the pod: no plan, no settings, nothing read, no way back.
-type bare struct {
-	world *world
-	class class
-	// batched has them made in as few system calls as there can be, which ours
-	// does too; else each is sent and answered by itself, as they are usually made.
-	batched bool
-}
+// bare is the netlink calls and nothing else, by one socket on the node and one in
+// the pod, each sent and answered by itself: no plan, no settings, nothing read, no
+// way back.
+type bare struct{ world *world }
 
 func (b bare) do(c *rtnl.Client, requests ...rtnl.Request) error {
-	if b.batched {
-		return errors.Join(c.Do(requests...)...)
-	}
 	for _, r := range requests {
 		if err := errors.Join(c.Do(r)...); err != nil {
 			return err
@@ -47,9 +39,6 @@ func (b bare) add(_ context.Context, p *pod) error {
 		rest = append(rest, rtnl.AddressAdd{Address: rtnl.Address{
 			LinkIndex: index, Prefix: address, Broadcast: rtnl.SubnetBroadcast(address),
 		}})
-		if !b.class.routes {
-			continue
-		}
 		rest = append(rest,
 			rtnl.RouteAdd{Route: rtnl.Route{Dst: subnet(i), LinkIndex: index, Src: address.Addr(), Table: tableOf(i)}},
 			rtnl.RouteAdd{Route: rtnl.Route{Dst: everywhere(), Gateway: gateway(i), LinkIndex: index, Table: tableOf(i)}},
@@ -64,10 +53,8 @@ func (b bare) add(_ context.Context, p *pod) error {
 
 func (b bare) del(_ context.Context, p *pod) error {
 	var requests []rtnl.Request
-	if b.class.routes {
-		for i := range rails {
-			requests = append(requests, rtnl.RuleDelete{Rule: rule(p, i)})
-		}
+	for i := range rails {
+		requests = append(requests, rtnl.RuleDelete{Rule: rule(p, i)})
 	}
 	return b.do(p.inside, append(requests, rtnl.LinkDeleteGroup{Group: bareGroup})...)
 }
