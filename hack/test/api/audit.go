@@ -60,18 +60,18 @@ func CountWrites(writes []Write) Counts {
 // Writes are the requests of a user or a group in the order they were answered,
 // or of all if that is empty. A request that was answered before the call is
 // among them.
-func (s *Server) Writes(t *testing.T, who string) []Write {
-	t.Helper()
+func (s *Server) Writes(tb testing.TB, who string) []Write {
+	tb.Helper()
 	marker := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "audit-"}}
-	if err := s.Create(t.Context(), marker); err != nil {
-		t.Fatal(err)
+	if err := s.Create(tb.Context(), marker); err != nil {
+		tb.Fatal(err)
 	}
-	if err := s.Delete(t.Context(), marker); err != nil {
-		t.Fatal(err)
+	if err := s.Delete(tb.Context(), marker); err != nil {
+		tb.Fatal(err)
 	}
 	var writes []Write
-	Eventually(t, func() string {
-		all := s.logged(t)
+	Eventually(tb, func() string {
+		all := s.logged(tb)
 		writes = nil
 		seen := false
 		for _, w := range all {
@@ -108,11 +108,11 @@ type auditEvent struct {
 	Annotations    map[string]string `json:"annotations"`
 }
 
-func (s *Server) logged(t *testing.T) []Write {
-	t.Helper()
+func (s *Server) logged(tb testing.TB) []Write {
+	tb.Helper()
 	data, err := os.ReadFile(s.audit)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	data = data[:bytes.LastIndexByte(data, '\n')+1] // a line may be half written
 	var writes []Write
@@ -121,12 +121,12 @@ func (s *Server) logged(t *testing.T) []Write {
 	for lines.Scan() {
 		var e auditEvent
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			t.Fatalf("audit log: %v: %s", err, lines.Text())
+			tb.Fatalf("audit log: %v: %s", err, lines.Text())
 		}
 		writes = append(writes, e.write())
 	}
 	if err := lines.Err(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return writes
 }
@@ -149,13 +149,13 @@ func (e *auditEvent) write() Write {
 }
 
 // Eventually waits until nothing is missing any more.
-func Eventually(t *testing.T, missing func() string) {
-	t.Helper()
+func Eventually(tb testing.TB, missing func() string) {
+	tb.Helper()
 	var last string
 	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if last = missing(); last == "" {
 			return
 		}
 	}
-	t.Fatalf("still missing after %s: %s", Patience, last)
+	tb.Fatalf("still missing after %s: %s", Patience, last)
 }

@@ -30,16 +30,16 @@ const probe = time.Second
 // Balance has an address stand for a Service of replicas until the test ends. The
 // function that it returns ends all connections and has one replica get the next
 // ones; if it is negative, the next ones go to any and nothing ends.
-func Balance(t *testing.T, address string, replicas ...*Process) (only func(replica int)) {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+func Balance(tb testing.TB, address string, replicas ...*Process) (only func(replica int)) {
+	tb.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", address)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s := &service{ready: make([]atomic.Bool, len(replicas)), open: map[net.Conn]bool{}}
 	s.only.Store(-1)
 	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		cancel()
 		_ = listener.Close()
 	})

@@ -15,20 +15,20 @@ import (
 
 // InstallAgents makes what the agents' manifest makes of what is not an agent:
 // its rights, and how its requests are served.
-func (s *Server) InstallAgents(t *testing.T) {
-	t.Helper()
+func (s *Server) InstallAgents(tb testing.TB) {
+	tb.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "deploy/railhead-agent.yaml"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	for _, o := range Objects(t, string(text)) {
+	for _, o := range Objects(tb, string(text)) {
 		switch group := o.GroupVersionKind().Group; {
 		case o.GetKind() == "ServiceAccount", group == rbacv1.GroupName, group == flowcontrolv1.GroupName:
 		default:
 			continue
 		}
-		if err := s.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatalf("create %s: %v", title(o), err)
+		if err := s.Create(tb.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
+			tb.Fatalf("create %s: %v", title(o), err)
 		}
 	}
 }
@@ -48,8 +48,8 @@ func (s *Server) AgentConfig(node string) *rest.Config {
 }
 
 // agentKubeconfig is a file with AgentConfig.
-func (s *Server) agentKubeconfig(t *testing.T, node string) string {
-	t.Helper()
+func (s *Server) agentKubeconfig(tb testing.TB, node string) string {
+	tb.Helper()
 	config := s.AgentConfig(node)
 	file := filepath.Join(s.sub("agents"), node)
 	err := clientcmd.WriteToFile(clientcmdapi.Config{
@@ -62,7 +62,7 @@ func (s *Server) agentKubeconfig(t *testing.T, node string) string {
 		CurrentContext: "test",
 	}, file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return file
 }

@@ -36,15 +36,15 @@ type Agent struct {
 
 // RunAgent runs the agent of a node until it is stopped, at the latest with the
 // test. The Node object has to be there; dir is that of its journal.
-func RunAgent(t *testing.T, node, dir string, config *rest.Config, log *slog.Logger) *Agent {
-	t.Helper()
+func RunAgent(tb testing.TB, node, dir string, config *rest.Config, log *slog.Logger) *Agent {
+	tb.Helper()
 	a := &Agent{Node: node, ended: make(chan struct{}), inUse: map[netip.Addr]string{}}
 	var err error
 	a.Service, err = address.New(address.Config{
 		NodeName: node, Kubernetes: config, Dir: dir, BootID: "boot-of-" + node, InUse: a.used, Logger: log,
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var ctx context.Context
 	ctx, a.cancel = context.WithCancel(context.Background())
@@ -52,17 +52,17 @@ func RunAgent(t *testing.T, node, dir string, config *rest.Config, log *slog.Log
 		defer close(a.ended)
 		a.err = a.Run(ctx)
 	}()
-	t.Cleanup(func() { a.Stop(t) })
+	tb.Cleanup(func() { a.Stop(tb) })
 	return a
 }
 
 // Stop ends the agent; it may have ended already.
-func (a *Agent) Stop(t *testing.T) {
-	t.Helper()
+func (a *Agent) Stop(tb testing.TB) {
+	tb.Helper()
 	a.cancel()
 	<-a.ended
 	if a.err != nil && !errors.Is(a.err, context.Canceled) {
-		t.Errorf("agent of %s: %v", a.Node, a.err)
+		tb.Errorf("agent of %s: %v", a.Node, a.err)
 	}
 }
 

@@ -32,15 +32,15 @@ const addressesPath = "/apis/railhead.io/"
 
 // newGate is a gate to the API server, as the user of config. What kill does has
 // to be set before the process starts.
-func newGate(t *testing.T, config *rest.Config, doom Doom) *gate {
-	t.Helper()
+func newGate(tb testing.TB, config *rest.Config, doom Doom) *gate {
+	tb.Helper()
 	next, err := rest.TransportFor(config)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	target, err := url.Parse(config.Host)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	g := &gate{doom: doom, next: next}
 	proxy := &httputil.ReverseProxy{
@@ -50,7 +50,7 @@ func newGate(t *testing.T, config *rest.Config, doom Doom) *gate {
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	server := httptest.NewServer(proxy)
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 	})

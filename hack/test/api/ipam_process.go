@@ -30,15 +30,15 @@ type nodeProcess struct {
 }
 
 // startNode starts a life of a node's agent.
-func startNode(t *testing.T, life nodeLife) *nodeProcess {
-	t.Helper()
+func startNode(tb testing.TB, life nodeLife) *nodeProcess {
+	tb.Helper()
 	text, err := json.Marshal(life)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	self, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	p := &nodeProcess{
 		node: life.Node, log: &buffer{}, ready: make(chan struct{}), ended: make(chan struct{}), waiting: map[int]chan answer{},
@@ -50,13 +50,13 @@ func startNode(t *testing.T, life nodeLife) *nodeProcess {
 	cmd.Stderr = p.log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if p.in, err = cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	go func() {
 		defer close(p.ended)

@@ -19,13 +19,13 @@ type Said struct {
 }
 
 // Kubectl runs kubectl as the administrator.
-func (s *Server) Kubectl(t *testing.T, input string, args ...string) Said {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+func (s *Server) Kubectl(tb testing.TB, input string, args ...string) Said {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), Patience)
 	defer cancel()
 	path, err := s.programs.Path("kubectl")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	cmd := program.Command(ctx, path, append([]string{
 		"--kubeconfig", s.kubeconfig(), "--cache-dir", filepath.Join(s.dir, "kubectl"),
@@ -34,23 +34,23 @@ func (s *Server) Kubectl(t *testing.T, input string, args ...string) Said {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &stdout, &stderr
 	err = cmd.Run()
 	if ctx.Err() != nil {
-		t.Fatalf("kubectl %s: %v", strings.Join(args, " "), ctx.Err())
+		tb.Fatalf("kubectl %s: %v", strings.Join(args, " "), ctx.Err())
 	}
 	return Said{Stdout: stdout.String(), Stderr: stderr.String(), Failed: err != nil}
 }
 
 // Apply is `kubectl apply` of manifests, with its usual strict validation.
-func (s *Server) Apply(t *testing.T, manifests string) Said {
-	t.Helper()
-	return s.Kubectl(t, manifests, "apply", "-f", "-")
+func (s *Server) Apply(tb testing.TB, manifests string) Said {
+	tb.Helper()
+	return s.Kubectl(tb, manifests, "apply", "-f", "-")
 }
 
 // MustApply is Apply of what has to be accepted.
-func (s *Server) MustApply(t *testing.T, manifests string) Said {
-	t.Helper()
-	said := s.Apply(t, manifests)
+func (s *Server) MustApply(tb testing.TB, manifests string) Said {
+	tb.Helper()
+	said := s.Apply(tb, manifests)
 	if said.Failed {
-		t.Fatalf("kubectl apply: %s%s\n%s", said.Stdout, said.Stderr, manifests)
+		tb.Fatalf("kubectl apply: %s%s\n%s", said.Stdout, said.Stderr, manifests)
 	}
 	return said
 }

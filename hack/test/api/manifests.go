@@ -12,8 +12,8 @@ import (
 )
 
 // Objects are the objects of a stream of manifests.
-func Objects(t *testing.T, manifests string) []*unstructured.Unstructured {
-	t.Helper()
+func Objects(tb testing.TB, manifests string) []*unstructured.Unstructured {
+	tb.Helper()
 	var objects []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifests), 4096)
 	for {
@@ -23,7 +23,7 @@ func Objects(t *testing.T, manifests string) []*unstructured.Unstructured {
 			return objects
 		}
 		if err != nil {
-			t.Fatalf("manifest: %v\n%s", err, manifests)
+			tb.Fatalf("manifest: %v\n%s", err, manifests)
 		}
 		if len(content) > 0 {
 			objects = append(objects, &unstructured.Unstructured{Object: content})
@@ -32,18 +32,18 @@ func Objects(t *testing.T, manifests string) []*unstructured.Unstructured {
 }
 
 // Make creates an object without kubectl and returns it as it was stored.
-func (s *Server) Make(t *testing.T, o *unstructured.Unstructured) *unstructured.Unstructured {
-	t.Helper()
+func (s *Server) Make(tb testing.TB, o *unstructured.Unstructured) *unstructured.Unstructured {
+	tb.Helper()
 	made := o.DeepCopy()
-	if err := s.Create(t.Context(), made); err != nil {
-		t.Fatalf("create %s: %v", title(o), err)
+	if err := s.Create(tb.Context(), made); err != nil {
+		tb.Fatalf("create %s: %v", title(o), err)
 	}
 	return made
 }
 
 // Lookup reads an object; nil if there is none.
-func (s *Server) Lookup(t *testing.T, o client.Object) *unstructured.Unstructured {
-	t.Helper()
+func (s *Server) Lookup(tb testing.TB, o client.Object) *unstructured.Unstructured {
+	tb.Helper()
 	found := &unstructured.Unstructured{}
 	kinds, _, err := s.Scheme().ObjectKinds(o)
 	if u, ok := o.(*unstructured.Unstructured); ok {
@@ -51,30 +51,30 @@ func (s *Server) Lookup(t *testing.T, o client.Object) *unstructured.Unstructure
 	} else if err == nil {
 		found.SetGroupVersionKind(kinds[0])
 	}
-	err = s.Get(t.Context(), client.ObjectKeyFromObject(o), found)
+	err = s.Get(tb.Context(), client.ObjectKeyFromObject(o), found)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		t.Fatalf("get %s: %v", title(o), err)
+		tb.Fatalf("get %s: %v", title(o), err)
 	}
 	return found
 }
 
 // End deletes objects and waits until they are gone.
-func (s *Server) End(t *testing.T, objects ...*unstructured.Unstructured) {
-	t.Helper()
+func (s *Server) End(tb testing.TB, objects ...*unstructured.Unstructured) {
+	tb.Helper()
 	for _, o := range objects {
-		Eventually(t, func() string { // replicas may hear late of what allows it
-			if err := s.Delete(t.Context(), o); client.IgnoreNotFound(err) != nil {
+		Eventually(tb, func() string { // replicas may hear late of what allows it
+			if err := s.Delete(tb.Context(), o); client.IgnoreNotFound(err) != nil {
 				return fmt.Sprintf("delete %s: %v", title(o), err)
 			}
 			return ""
 		})
 	}
 	for _, o := range objects {
-		Eventually(t, func() string {
-			if s.Lookup(t, o) != nil {
+		Eventually(tb, func() string {
+			if s.Lookup(tb, o) != nil {
 				return "the end of " + title(o)
 			}
 			return ""

@@ -28,11 +28,11 @@ type Process struct {
 }
 
 // Build compiles the controller and returns the program's path.
-func (s *Server) Build(t *testing.T) string {
-	t.Helper()
+func (s *Server) Build(tb testing.TB) string {
+	tb.Helper()
 	path := filepath.Join(s.sub("built"), "railhead-controller")
-	if err := program.Run(program.Command(t.Context(), "go", "build", "-o", path, "railhead/cmd/railhead-controller")); err != nil {
-		t.Fatal(err)
+	if err := program.Run(program.Command(tb.Context(), "go", "build", "-o", path, "railhead/cmd/railhead-controller")); err != nil {
+		tb.Fatal(err)
 	}
 	return path
 }
@@ -40,41 +40,41 @@ func (s *Server) Build(t *testing.T) string {
 // Spawn starts a program of Build as a replica. webhookURL is where the API
 // server finds it; empty: by itself. It is killed at the end of the test, and
 // with the test program.
-func (s *Server) Spawn(t *testing.T, path string, r Replica, webhookURL string) *Process {
-	t.Helper()
-	s.Install(t)
-	p := &Process{WebhookAddress: freeAddress(t), HealthAddress: freeAddress(t), log: &buffer{}, ended: make(chan struct{})}
+func (s *Server) Spawn(tb testing.TB, path string, r Replica, webhookURL string) *Process {
+	tb.Helper()
+	s.Install(tb)
+	p := &Process{WebhookAddress: freeAddress(tb), HealthAddress: freeAddress(tb), log: &buffer{}, ended: make(chan struct{})}
 	if webhookURL == "" {
 		webhookURL = "https://" + p.WebhookAddress
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := program.Command(
-		ctx, path, "--kubeconfig", s.replicaKubeconfig(t, r), "--namespace", Namespace,
+		ctx, path, "--kubeconfig", s.replicaKubeconfig(tb, r), "--namespace", Namespace,
 		"--webhook-listen", p.WebhookAddress, "--health-listen", p.HealthAddress, "--metrics-listen", "",
 		"--webhook-url", webhookURL, "--owner-cluster-role", clusterRole, fmt.Sprintf("--leader-elect=%v", r.Elected), "--log.level", "debug",
 	)
 	cmd.Stdout, cmd.Stderr = p.log, p.log
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	p.pid = cmd.Process.Pid
 	go func() {
 		defer close(p.ended)
 		p.err = cmd.Wait()
 	}()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		cancel()
 		<-p.ended
-		if t.Failed() {
-			t.Logf("log of controller %s:\n%s", r.Name, lastLines(p.log.String(), 60))
+		if tb.Failed() {
+			tb.Logf("log of controller %s:\n%s", r.Name, lastLines(p.log.String(), 60))
 		}
 	})
 	return p
 }
 
-func (s *Server) replicaKubeconfig(t *testing.T, r Replica) string {
-	t.Helper()
-	config := s.replicaConfig(t, r)
+func (s *Server) replicaKubeconfig(tb testing.TB, r Replica) string {
+	tb.Helper()
+	config := s.replicaConfig(tb, r)
 	file := filepath.Join(s.sub("replicas"), r.Name)
 	err := clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: cmp.Or(r.Server, config.Host), CertificateAuthorityData: config.CAData}},
@@ -83,17 +83,17 @@ func (s *Server) replicaKubeconfig(t *testing.T, r Replica) string {
 		CurrentContext: "test",
 	}, file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return file
 }
 
 // AwaitReady waits until the process says that it is ready.
-func (p *Process) AwaitReady(t *testing.T) {
-	t.Helper()
-	Eventually(t, func() string {
+func (p *Process) AwaitReady(tb testing.TB) {
+	tb.Helper()
+	Eventually(tb, func() string {
 		if p.Ended() {
-			t.Fatalf("the controller has ended: %v\n%s", p.err, lastLines(p.log.String(), 30))
+			tb.Fatalf("the controller has ended: %v\n%s", p.err, lastLines(p.log.String(), 30))
 		}
 		return ready(p.HealthAddress)
 	})
@@ -110,24 +110,24 @@ func (p *Process) Ended() bool {
 }
 
 // Signal sends the process a signal.
-func (p *Process) Signal(t *testing.T, signal syscall.Signal) {
-	t.Helper()
+func (p *Process) Signal(tb testing.TB, signal syscall.Signal) {
+	tb.Helper()
 	if err := syscall.Kill(p.pid, signal); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
 // Resident is the memory of the process in bytes.
-func (p *Process) Resident(t *testing.T) int {
-	t.Helper()
+func (p *Process) Resident(tb testing.TB) int {
+	tb.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(text), "VmRSS:")
 	kib, err := strconv.Atoi(strings.Fields(rest)[0])
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return kib << 10
 }

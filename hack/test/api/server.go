@@ -5,10 +5,10 @@
 // There is no other component: nothing makes pods of Deployments, collects
 // garbage or ends namespaces.
 //
-//	func TestSomething(t *testing.T) {
-//		s := api.Require(t)
-//		s.Control(t, api.Replica{})
-//		s.MustApply(t, manifest)
+//	func TestSomething(tb testing.TB) {
+//		s := api.Require(tb)
+//		s.Control(tb, api.Replica{})
+//		s.MustApply(tb, manifest)
 //		…
 //	}
 //
@@ -59,45 +59,45 @@ type Server struct {
 }
 
 // Wanted skips a test unless API servers are asked for.
-func Wanted(t *testing.T) {
-	t.Helper()
+func Wanted(tb testing.TB) {
+	tb.Helper()
 	if os.Getenv("RAILHEAD_API") == "" {
-		t.Skip("needs an API server: make test-api")
+		tb.Skip("needs an API server: make test-api")
 	}
 }
 
 // Require starts an API server for one test, or skips it. Its etcd leaves it to
 // the kernel when to write to the disk.
-func Require(t *testing.T) *Server {
-	t.Helper()
-	return require(t, &Server{})
+func Require(tb testing.TB) *Server {
+	tb.Helper()
+	return require(tb, &Server{})
 }
 
 // RequireSynced is Require with an etcd that syncs its disk before it answers, as
 // in a cluster: for who measures times.
-func RequireSynced(t *testing.T) *Server {
-	t.Helper()
-	return require(t, &Server{syncs: true})
+func RequireSynced(tb testing.TB) *Server {
+	tb.Helper()
+	return require(tb, &Server{syncs: true})
 }
 
-func require(t *testing.T, s *Server) *Server {
-	t.Helper()
-	Wanted(t)
-	programs, err := binaries.Ensure(t.Context(), os.Stderr, binaries.Etcd, binaries.Kubernetes)
+func require(tb testing.TB, s *Server) *Server {
+	tb.Helper()
+	Wanted(tb)
+	programs, err := binaries.Ensure(tb.Context(), os.Stderr, binaries.Etcd, binaries.Kubernetes)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	s.dir, s.programs = t.TempDir(), programs
+	s.dir, s.programs = tb.TempDir(), programs
 	s.audit = filepath.Join(s.dir, "audit.log")
-	if err := s.start(t); err != nil {
-		t.Fatalf("no API server: %v\n%s", err, s.log())
+	if err := s.start(tb); err != nil {
+		tb.Fatalf("no API server: %v\n%s", err, s.log())
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the API server's last words:\n%s", s.log())
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("the API server's last words:\n%s", s.log())
 		}
 		if err := s.env.Stop(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return s
@@ -112,8 +112,8 @@ func Scheme() *runtime.Scheme {
 	return s
 }
 
-func (s *Server) start(t *testing.T) error {
-	t.Helper()
+func (s *Server) start(tb testing.TB) error {
+	tb.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, "audit.yaml"), []byte(auditPolicy), 0o600); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (s *Server) start(t *testing.T) error {
 	}
 	server := &envtest.APIServer{Path: launchers[1], CertDir: s.sub("certificates"), Err: log}
 	// Of themselves they take ports that were free a moment ago.
-	if server.Address, server.Port, err = net.SplitHostPort(freeAddress(t)); err != nil {
+	if server.Address, server.Port, err = net.SplitHostPort(freeAddress(tb)); err != nil {
 		return err
 	}
 	server.Configure().
@@ -135,8 +135,8 @@ func (s *Server) start(t *testing.T) error {
 		Set("audit-log-path", s.audit).
 		Set("audit-log-mode", "blocking"). // what a client was answered is in the log
 		Set("profiling", "false")
-	etcd := &envtest.Etcd{Path: launchers[0], DataDir: s.sub("etcd"), URL: &url.URL{Scheme: "http", Host: freeAddress(t)}}
-	etcd.Configure().Set("listen-peer-urls", "http://"+freeAddress(t))
+	etcd := &envtest.Etcd{Path: launchers[0], DataDir: s.sub("etcd"), URL: &url.URL{Scheme: "http", Host: freeAddress(tb)}}
+	etcd.Configure().Set("listen-peer-urls", "http://"+freeAddress(tb))
 	if s.syncs {
 		etcd.Configure().Disable("unsafe-no-fsync") // which envtest asks for
 	}
@@ -167,11 +167,11 @@ func (s *Server) sub(name string) string {
 }
 
 // User is a configuration for another user, of whom the audit log tells.
-func (s *Server) User(t *testing.T, name string, groups ...string) *rest.Config {
-	t.Helper()
+func (s *Server) User(tb testing.TB, name string, groups ...string) *rest.Config {
+	tb.Helper()
 	user, err := s.env.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return user.Config()
 }
