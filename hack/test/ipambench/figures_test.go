@@ -4,52 +4,10 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-func TestTable(t *testing.T) {
-	t.Parallel()
-	var tab table
-	tab.add("a", "1/s", "2/s", "0.5 x")
-	tab.least("b", 4999, 5000, "/s", "", "")
-	tab.least("c", 5000, 5000, "/s", "", "")
-	tab.most("d", 1.5, 1.5, " x", "", "")
-	tab.most("e", 1.51, 1.5, " x", "3 x", "2 x")
-	var out strings.Builder
-	if err := tab.print(&out); err != nil {
-		t.Fatal(err)
-	}
-	want := `WHAT  OURS    ONE MAP IN ONE OBJECT  RATIO  BUDGET    MET
-a     1/s     2/s                    0.5 x            
-b     4999/s                                ≥ 5000/s  NO
-c     5000/s                                ≥ 5000/s  yes
-d     1.5 x                                 ≤ 1.5 x   yes
-e     1.51 x  3 x                    2 x    ≤ 1.5 x   NO
-`
-	if diff := cmp.Diff(want, out.String()); diff != "" || tab.missed != 2 {
-		t.Errorf("%d missed, want 2 (-want +got):\n%s", tab.missed, diff)
-	}
-}
-
-// TestNothingCounted wants what was not measured to be no number, and no budget to be met by it.
-func TestNothingCounted(t *testing.T) {
-	t.Parallel()
-	none := replays{}.of(1)
-	for name, value := range map[string]float64{"rate": none.perSecond(), "a write": none.perWrite(), "a pod": none.perPod(), "wait": none.wait()} {
-		if got := figure(value) + times(value, 1); got != "-" {
-			t.Errorf("%s: %q, want -", name, got)
-		}
-	}
-	var tab table
-	tab.least("least", none.perWrite(), 50, "", "", "")
-	tab.most("most", none.perPod(), 2, "", "", "")
-	if tab.missed != 2 {
-		t.Errorf("%d budgets are missed, want 2", tab.missed)
-	}
-}
 
 func TestTraffic(t *testing.T) {
 	t.Parallel()

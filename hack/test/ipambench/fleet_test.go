@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -34,24 +33,25 @@ type fleet struct {
 	agents     []*api.Agent
 	agentSide  *Traffic
 	controller *Traffic
+	subnets    int // that have been given to pools of rails
 }
 
 // newFleet starts the controller, and agents of that many nodes.
-func newFleet(t *testing.T, s *api.Server, nodes int) *fleet {
-	t.Helper()
+func newFleet(b *testing.B, s *api.Server, nodes int) *fleet {
+	b.Helper()
 	f := &fleet{Server: s, agentSide: &Traffic{}, controller: &Traffic{}}
-	s.Control(t, api.Replica{Connect: f.controller.Client})
-	s.InstallAgents(t)
+	s.Control(b, api.Replica{Connect: f.controller.Client})
+	s.InstallAgents(b)
 	for i := range nodes {
 		name := fmt.Sprintf("node%d", i)
-		if err := s.Create(t.Context(), api.NodeObject(name)); err != nil {
-			t.Fatal(err)
+		if err := s.Create(b.Context(), api.NodeObject(name)); err != nil {
+			b.Fatal(err)
 		}
-		f.agents = append(f.agents, api.RunAgent(t, name, t.TempDir(), f.agentSide.Client(s.AgentConfig(name)), nil))
+		f.agents = append(f.agents, api.RunAgent(b, name, b.TempDir(), f.agentSide.Client(s.AgentConfig(name)), nil))
 	}
 	for _, a := range f.agents {
-		if err := a.AwaitReady(t.Context()); err != nil {
-			t.Fatal(err)
+		if err := a.AwaitReady(b.Context()); err != nil {
+			b.Fatal(err)
 		}
 	}
 	return f
@@ -59,10 +59,10 @@ func newFleet(t *testing.T, s *api.Server, nodes int) *fleet {
 
 // pods makes Pod objects, that many on each of some nodes, and returns their
 // requests for an address of each pool, by node.
-func (f *fleet) pods(t *testing.T, prefix string, agents []*api.Agent, each int, pools []holder.PoolRef) [][]holder.Request {
-	t.Helper()
+func (f *fleet) pods(b *testing.B, prefix string, agents []*api.Agent, each int, pools []holder.PoolRef) [][]holder.Request {
+	b.Helper()
 	all := make([][]holder.Request, len(agents))
-	group, ctx := errgroup.WithContext(t.Context())
+	group, ctx := errgroup.WithContext(b.Context())
 	group.SetLimit(apiWrites)
 	for i, a := range agents {
 		all[i] = make([]holder.Request, each)
@@ -79,7 +79,7 @@ func (f *fleet) pods(t *testing.T, prefix string, agents []*api.Agent, each int,
 		}
 	}
 	if err := group.Wait(); err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 	return all
 }
@@ -96,18 +96,20 @@ type started struct {
 	refused int
 	// what the agents and the controller exchanged with the API server until the last answer
 	agentSide, controller Sum
+	// agentSideAll is what the agents did until each pod was published.
+	agentSideAll Sum
 }
 
 // start starts pods on all nodes at once.
-func (f *fleet) start(t *testing.T, agents []*api.Agent, requests [][]holder.Request) started {
-	t.Helper()
+func (f *fleet) start(b *testing.B, agents []*api.Agent, requests [][]holder.Request) started {
+	b.Helper()
 	var (
 		mu     sync.Mutex
 		result = started{given: make([][]holder.Assignment, len(agents))}
 	)
 	ours, theirs := f.agentSide.Sum(), f.controller.Sum()
-	cpu, began := cpuTime(t), time.Now()
-	group, ctx := errgroup.WithContext(t.Context())
+	cpu, began := cpuTime(b), time.Now()
+	group, ctx := errgroup.WithContext(b.Context())
 	for i, a := range agents {
 		node, ctx := errgroup.WithContext(ctx)
 		node.SetLimit(podsAtOnce)
@@ -129,18 +131,18 @@ func (f *fleet) start(t *testing.T, agents []*api.Agent, requests [][]holder.Req
 		})
 	}
 	if err := group.Wait(); err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	result.took, result.cpu = time.Since(began), cpuTime(t)-cpu
+	result.took, result.cpu = time.Since(began), cpuTime(b)-cpu
 	result.agentSide, result.controller = f.agentSide.Sum().Since(ours), f.controller.Sum().Since(theirs)
 	slices.SortFunc(result.each, cmp.Compare)
 	return result
 }
 
 // end ends all pods that were started, and deletes their objects.
-func (f *fleet) end(t *testing.T, agents []*api.Agent, s started) {
-	t.Helper()
-	group, ctx := errgroup.WithContext(t.Context())
+func (f *fleet) end(b *testing.B, agents []*api.Agent, s started) {
+	b.Helper()
+	group, ctx := errgroup.WithContext(b.Context())
 	group.SetLimit(apiWrites)
 	for i, a := range agents {
 		for _, given := range s.given[i] {
@@ -153,7 +155,7 @@ func (f *fleet) end(t *testing.T, agents []*api.Agent, s started) {
 		}
 	}
 	if err := group.Wait(); err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 }
 
@@ -181,36 +183,48 @@ func (s *started) publishedPerSecond() float64 {
 }
 
 // startAll starts pods on all nodes at once, and waits until each is published.
-func (f *fleet) startAll(t *testing.T, agents []*api.Agent, requests [][]holder.Request) started {
-	t.Helper()
-	began, pods := time.Now(), 0
+func (f *fleet) startAll(b *testing.B, agents []*api.Agent, requests [][]holder.Request) started {
+	b.Helper()
+	began, ours, pods := time.Now(), f.agentSide.Sum(), 0
 	for _, r := range requests {
 		pods += len(r)
 	}
-	result := f.start(t, agents, requests)
-	f.awaitEndpoints(t, pods)
-	result.published = time.Since(began)
+	result := f.start(b, agents, requests)
+	f.awaitEndpoints(b, pods)
+	result.published, result.agentSideAll = time.Since(began), f.agentSide.Sum().Since(ours)
 	return result
 }
 
-// perWrite is how many addresses a write of a ledger granted. It fails the test
-// where no write was counted: then what counts them is broken.
-func (s *started) perWrite(t *testing.T) float64 {
-	t.Helper()
+// perWrite is how many addresses a write of a ledger granted. It fails the
+// benchmark where no write was counted: then what counts them is broken.
+func (s *started) perWrite(b *testing.B) float64 {
+	b.Helper()
 	writes := s.controller.Count("PUT", "poolledgers") + s.controller.Count("POST", "poolledgers")
 	if writes == 0 {
-		t.Errorf("%d addresses were granted, and no write of a ledger was counted", s.addresses())
-		return math.NaN()
+		b.Fatalf("%d addresses were granted, and no write of a ledger was counted", s.addresses())
 	}
 	return float64(s.addresses()) / float64(writes)
 }
 
+// perPod is how many requests the agents made for a pod until all were published.
+func (s *started) perPod(b *testing.B) float64 {
+	b.Helper()
+	pods := 0
+	for _, node := range s.given {
+		pods += len(node)
+	}
+	if published := s.agentSideAll.Count("POST", "spiderendpoints"); published < pods {
+		b.Fatalf("%d pods are published, and the requests that were counted are %v", pods, s.agentSideAll.Requests)
+	}
+	return float64(s.agentSideAll.Count()) / float64(pods)
+}
+
 // cpuTime is the CPU time that this process has used.
-func cpuTime(t *testing.T) time.Duration {
-	t.Helper()
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

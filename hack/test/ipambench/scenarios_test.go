@@ -23,8 +23,8 @@ import (
 const patience = 5 * time.Minute
 
 // pool makes a pool of a whole subnet.
-func (f *fleet) pool(t *testing.T, name, subnet string) holder.PoolRef {
-	t.Helper()
+func (f *fleet) pool(b *testing.B, name, subnet string) holder.PoolRef {
+	b.Helper()
 	prefix := netip.MustParsePrefix(subnet)
 	version := int64(4)
 	if prefix.Addr().Is6() {
@@ -38,8 +38,8 @@ func (f *fleet) pool(t *testing.T, name, subnet string) holder.PoolRef {
 			IPs: []string{prefix.Addr().Next().String() + "-" + last.Prev().String()},
 		},
 	}
-	if err := f.Create(t.Context(), pool); err != nil {
-		t.Fatal(err)
+	if err := f.Create(b.Context(), pool); err != nil {
+		b.Fatal(err)
 	}
 	return holder.PoolRef{Name: name, Subnet: prefix}
 }
@@ -54,12 +54,14 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// rails makes eight pools of 65,534 addresses each.
-func (f *fleet) rails(t *testing.T, name string, number int) []holder.PoolRef {
-	t.Helper()
+// rails makes eight pools of 65,534 addresses each, which nobody had an address of
+// before.
+func (f *fleet) rails(b *testing.B) []holder.PoolRef {
+	b.Helper()
 	var refs []holder.PoolRef
-	for rail := range rails {
-		refs = append(refs, f.pool(t, fmt.Sprintf("%s-%d", name, rail), fmt.Sprintf("10.%d.0.0/16", number*rails+rail)))
+	for range rails {
+		refs = append(refs, f.pool(b, fmt.Sprintf("rail-%d", f.subnets), fmt.Sprintf("10.%d.0.0/16", f.subnets)))
+		f.subnets++
 	}
 	return refs
 }
@@ -67,15 +69,14 @@ func (f *fleet) rails(t *testing.T, name string, number int) []holder.PoolRef {
 // rails is how many addresses a pod has.
 const rails = 8
 
-// rate starts pods on some nodes that never had an address of these pools: all
-// have to be granted before they are assigned.
-func (f *fleet) rate(t *testing.T, number, agents, each int) started {
-	t.Helper()
-	pools := f.rails(t, fmt.Sprintf("rate%d", number), number)
-	nodes := f.agents[:agents]
-	result := f.startAll(t, nodes, f.pods(t, fmt.Sprintf("rate%d", number), nodes, each, pools))
-	f.end(t, nodes, result)
-	f.awaitEndpoints(t, 0)
+// rate starts pods on all nodes, which never had an address of these pools: all have
+// to be granted before they are assigned.
+func (f *fleet) rate(b *testing.B, each int) started {
+	b.Helper()
+	pools := f.rails(b)
+	result := f.startAll(b, f.agents, f.pods(b, pools[0].Name, f.agents, each, pools))
+	f.end(b, f.agents, result)
+	f.awaitEndpoints(b, 0)
 	return result
 }
 
@@ -91,28 +92,28 @@ const offline = 10 * time.Second
 
 // wait starts pods with an address of each rail, one after the other on one node
 // after the other.
-func (f *fleet) wait(t *testing.T, number, agents, each int) waits {
-	t.Helper()
-	pools := f.rails(t, fmt.Sprintf("wait%d", number), number)
+func (f *fleet) wait(b *testing.B, agents, each int) waits {
+	b.Helper()
+	pools := f.rails(b)
 	var w waits
 	for i, a := range f.agents[:agents] {
 		one := f.agents[i : i+1]
-		requests := f.pods(t, fmt.Sprintf("wait%d-%d", number, i), one, 1+each, pools)
-		first := f.start(t, one, [][]holder.Request{requests[0][:1]})
+		requests := f.pods(b, fmt.Sprintf("%s-%d", pools[0].Name, i), one, 1+each, pools)
+		first := f.start(b, one, [][]holder.Request{requests[0][:1]})
 		w.granted = append(w.granted, first.each...)
 		for _, r := range requests[0][1:] {
-			f.awaitReserve(t, a, pools)
+			f.awaitReserve(b, a, pools)
 			letGo := f.agentSide.Hold()
 			giveUp := time.AfterFunc(offline, letGo)
-			next := f.start(t, one, [][]holder.Request{{r}})
+			next := f.start(b, one, [][]holder.Request{{r}})
 			if !giveUp.Stop() {
 				w.needy++
 			}
 			letGo()
 			w.reserved = append(w.reserved, next.each...)
-			f.end(t, one, next)
+			f.end(b, one, next)
 		}
-		f.end(t, one, first)
+		f.end(b, one, first)
 	}
 	slices.SortFunc(w.granted, cmp.Compare)
 	slices.SortFunc(w.reserved, cmp.Compare)
@@ -120,9 +121,9 @@ func (f *fleet) wait(t *testing.T, number, agents, each int) waits {
 }
 
 // awaitReserve waits until a node has an address of each pool that no pod has.
-func (f *fleet) awaitReserve(t *testing.T, a *api.Agent, pools []holder.PoolRef) {
-	t.Helper()
-	await(t, "a reserve of "+a.Node, func(ctx context.Context) (bool, error) {
+func (f *fleet) awaitReserve(b *testing.B, a *api.Agent, pools []holder.PoolRef) {
+	b.Helper()
+	await(b, "a reserve of "+a.Node, func(ctx context.Context) (bool, error) {
 		var lease v1alpha1.AddressLease
 		if err := f.Get(ctx, client.ObjectKey{Name: a.Node}, &lease); err != nil {
 			return false, err
@@ -156,9 +157,9 @@ func granted(lease *v1alpha1.AddressLease, pool string) int64 {
 }
 
 // await asks until something is so.
-func await(t *testing.T, what string, isSo func(context.Context) (bool, error)) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+func await(b *testing.B, what string, isSo func(context.Context) (bool, error)) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), patience)
 	defer cancel()
 	for {
 		ok, err := isSo(ctx)
@@ -167,16 +168,16 @@ func await(t *testing.T, what string, isSo func(context.Context) (bool, error)) 
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("still waiting for %s: %v", what, err)
+			b.Fatalf("still waiting for %s: %v", what, err)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
 // awaitEndpoints waits until there are that many SpiderEndpoints.
-func (f *fleet) awaitEndpoints(t *testing.T, wanted int) {
-	t.Helper()
-	await(t, fmt.Sprintf("%d SpiderEndpoints", wanted), func(ctx context.Context) (bool, error) {
+func (f *fleet) awaitEndpoints(b *testing.B, wanted int) {
+	b.Helper()
+	await(b, fmt.Sprintf("%d SpiderEndpoints", wanted), func(ctx context.Context) (bool, error) {
 		var list v2beta1.SpiderEndpointList
 		err := f.List(ctx, &list, client.Limit(1))
 		n := len(list.Items)

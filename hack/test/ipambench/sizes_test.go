@@ -40,7 +40,6 @@ func sizes(rounds int) []size {
 
 // sized is what pods cost out of pools of one size.
 type sized struct {
-	perSecond float64 // the middle of all rounds
 	// cpu is seconds an address, of all agents and the controller beyond what they
 	// use while nothing happens: the least, since whatever else is done only adds.
 	cpu float64
@@ -50,31 +49,30 @@ type sized struct {
 
 // flat starts pods with one address each out of pools of several sizes, in turn,
 // which nobody had an address of before.
-func (f *fleet) flat(t *testing.T, all []size, agents, each int) []sized {
-	t.Helper()
+func (f *fleet) flat(b *testing.B, all []size, agents, each int) []sized {
+	b.Helper()
 	nodes := f.agents[:agents]
-	idle := idleCPU(t)
+	idle := idleCPU(b)
 	found := make([][]sized, len(all))
 	for round := range all[0].subnets {
 		for k := range all {
 			i := (k + round) % len(all) // each is first once, and each is behind another one
 			s, name := all[i], fmt.Sprintf("flat%d-%d", i, round)
-			ref := f.pool(t, name, s.subnets[round])
-			got := f.start(t, nodes, f.pods(t, name, nodes, each, []holder.PoolRef{ref}))
+			ref := f.pool(b, name, s.subnets[round])
+			got := f.start(b, nodes, f.pods(b, name, nodes, each, []holder.PoolRef{ref}))
 			n := float64(got.addresses())
 			found[i] = append(found[i], sized{
-				perSecond: got.perSecond(), cpu: (got.cpu.Seconds() - idle*got.took.Seconds()) / n,
+				cpu:        (got.cpu.Seconds() - idle*got.took.Seconds()) / n,
 				agentBytes: float64(got.agentSide.Bytes) / n, controllerBytes: float64(got.controller.Bytes) / n,
 			})
-			f.end(t, nodes, got)
-			f.awaitEndpoints(t, 0)
+			f.end(b, nodes, got)
+			f.awaitEndpoints(b, 0)
 		}
 	}
 	result := make([]sized, len(all))
 	for i := range found {
 		middle := len(found[i]) / 2
 		result[i] = sized{
-			perSecond:       inOrder(found[i], func(s sized) float64 { return s.perSecond })[middle],
 			cpu:             inOrder(found[i], func(s sized) float64 { return s.cpu })[0],
 			agentBytes:      inOrder(found[i], func(s sized) float64 { return s.agentBytes })[middle],
 			controllerBytes: inOrder(found[i], func(s sized) float64 { return s.controllerBytes })[middle],
@@ -84,11 +82,11 @@ func (f *fleet) flat(t *testing.T, all []size, agents, each int) []sized {
 }
 
 // idleCPU is what this process uses while nothing happens: CPU time by time.
-func idleCPU(t *testing.T) float64 {
-	t.Helper()
-	before, began := cpuTime(t), time.Now()
+func idleCPU(b *testing.B) float64 {
+	b.Helper()
+	before, began := cpuTime(b), time.Now()
 	<-time.After(3 * time.Second)
-	return (cpuTime(t) - before).Seconds() / time.Since(began).Seconds()
+	return (cpuTime(b) - before).Seconds() / time.Since(began).Seconds()
 }
 
 // inOrder are figures of some rounds, the least first.

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,8 +37,6 @@ var errExhausted = errors.New("the object changed between reading and writing at
 type oneMap struct {
 	client.Client
 	node string
-
-	conflicts, exhausted *atomic.Int64
 }
 
 // record is what the map has of an address.
@@ -84,7 +81,6 @@ func (o *oneMap) insist(ctx context.Context, pod, pool string) (string, error) {
 		if !errors.Is(err, errExhausted) {
 			return address, err
 		}
-		o.exhausted.Add(1)
 	}
 }
 
@@ -96,7 +92,6 @@ func (o *oneMap) allocate(ctx context.Context, pod, pool string) (string, error)
 		if !apierrors.IsConflict(err) {
 			return address, err
 		}
-		o.conflicts.Add(1)
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
