@@ -3,23 +3,36 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/perf/benchfmt"
 )
 
-// packages are the packages with the benchmarks of budgets.
-func packages(list []budget) []string {
-	var pkgs []string
+// benchmarks are those that a list of budgets is of.
+func benchmarks(list []budget) []string {
+	var all []string
 	for _, b := range list {
-		pkg, _, _ := strings.Cut(b.benchmark, ".")
+		all = append(all, b.benchmark)
+		if b.plusKept != "" {
+			all = append(all, b.plusKept)
+		}
+	}
+	return all
+}
+
+// packages are the packages of benchmarks.
+func packages(benchmarks []string) []string {
+	var pkgs []string
+	for _, b := range benchmarks {
+		pkg, _, _ := strings.Cut(b, ".")
 		pkgs = append(pkgs, pkg)
 	}
 	slices.Sort(pkgs)
@@ -29,10 +42,10 @@ func packages(list []budget) []string {
 // patterns select the benchmarks of a package, as -bench takes them: a regular
 // expression for each part of their names. One with two parts does not select
 // benchmarks whose names have one, so that these are selected apart.
-func patterns(list []budget, pkg string) []string {
+func patterns(benchmarks []string, pkg string) []string {
 	var whole, first, second []string
-	for _, b := range list {
-		of, name, _ := strings.Cut(b.benchmark, ".")
+	for _, b := range benchmarks {
+		of, name, _ := strings.Cut(b, ".")
 		if of != pkg {
 			continue
 		}
@@ -62,32 +75,49 @@ func anyOf(names []string) string {
 func testName(name string) string { return strings.ReplaceAll(name, " ", "_") }
 
 // runBenchmarks runs benchmarks of a package, and adds what they report.
-func runBenchmarks(ctx context.Context, s settings, pkg, pattern string, found results) error {
+func runBenchmarks(ctx context.Context, s settings, pkg, pattern string, found *results) error {
 	fmt.Fprintf(os.Stderr, "%s %s\n", pkg, pattern)
+	count, long := strconv.Itoa(s.count), s.time.String()
+	if slices.Contains(once, pkg) {
+		count, long = "1", "1x"
+	}
 	var stdout bytes.Buffer
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", pattern,
-		"-benchtime", s.time.String(), "-count", strconv.Itoa(s.count), "./"+pkg)
+	cmd := exec.CommandContext(ctx, "go", "test", "-v", "-run", "^$", "-bench", pattern,
+		"-benchtime", long, "-count", count, "-timeout", "30m", "./"+pkg)
+	cmd.Env = append(os.Environ(), "RAILHEAD_NIGHTLY=1") // sizes that budgets are of
 	cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w:\n%s", strings.Join(cmd.Args, " "), err, stdout.Bytes())
+	runErr := cmd.Run()
+	err := found.read(pkg, stdout.Bytes())
+	if runErr != nil {
+		err = errors.Join(err, fmt.Errorf("%s: %w:\n%s", strings.Join(cmd.Args, " "), runErr, stdout.Bytes()))
 	}
-	return found.read(pkg, &stdout)
+	return err
 }
 
-// results are values by benchmark and unit. Units are those of benchfmt: seconds
-// where a benchmark reports nanoseconds.
-type results map[string]map[string][]float64
-
-func (r results) add(benchmark, unit string, value float64) {
-	if r[benchmark] == nil {
-		r[benchmark] = map[string][]float64{}
-	}
-	r[benchmark][unit] = append(r[benchmark][unit], value)
+// results are values by benchmark and unit, and why others were not measured.
+// Units are those of benchfmt: seconds where a benchmark reports nanoseconds.
+type results struct {
+	mu      sync.Mutex
+	values  map[string]map[string][]float64
+	skipped []string
 }
 
-// read adds what the benchmarks of a package report.
-func (r results) read(pkg string, output io.Reader) error {
-	reader := benchfmt.NewReader(output, pkg)
+func (r *results) add(benchmark, unit string, value float64) {
+	if r.values == nil {
+		r.values = map[string]map[string][]float64{}
+	}
+	if r.values[benchmark] == nil {
+		r.values[benchmark] = map[string][]float64{}
+	}
+	r.values[benchmark][unit] = append(r.values[benchmark][unit], value)
+}
+
+// read adds what the benchmarks of a package report, and those that were skipped.
+func (r *results) read(pkg string, output []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.readSkipped(pkg, string(output))
+	reader := benchfmt.NewReader(bytes.NewReader(output), pkg)
 	for reader.Scan() {
 		result, ok := reader.Result().(*benchfmt.Result)
 		if !ok {
@@ -104,10 +134,32 @@ func (r results) read(pkg string, output io.Reader) error {
 	return reader.Err()
 }
 
+// readSkipped adds the reason that a benchmark gave, which stands behind the line
+// that says that it was skipped.
+func (r *results) readSkipped(pkg, output string) {
+	name := ""
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if benchmark, ok := strings.CutPrefix(line, "--- SKIP: Benchmark"); ok {
+			name = benchmark
+			continue
+		}
+		if name == "" {
+			continue
+		}
+		_, reason, _ := strings.Cut(line, ": ") // behind the line in the source
+		reason = pkg + "." + name + ": " + reason
+		if !slices.Contains(r.skipped, reason) {
+			r.skipped = append(r.skipped, reason)
+		}
+		name = ""
+	}
+}
+
 // median is the middle one of the values of a benchmark.
-func (r results) median(benchmark, unit string) (value float64, ok bool) {
+func (r *results) median(benchmark, unit string) (value float64, ok bool) {
 	pkg, name, _ := strings.Cut(benchmark, ".")
-	values := slices.Sorted(slices.Values(r[pkg+"."+testName(name)][unit]))
+	values := slices.Sorted(slices.Values(r.values[pkg+"."+testName(name)][unit]))
 	if len(values) == 0 {
 		return 0, false
 	}

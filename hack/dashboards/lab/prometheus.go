@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"railhead/hack/loopback"
 )
 
 // Prometheus is a running one, on loopback.
@@ -36,7 +36,7 @@ func StartPrometheus(ctx context.Context, program, dir, config string) (*Prometh
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, err
 	}
-	address, keep, err := freeAddress()
+	address, keep, err := loopback.Reserve()
 	if err != nil {
 		return nil, err
 	}
@@ -54,29 +54,6 @@ func StartPrometheus(ctx context.Context, program, dir, config string) (*Prometh
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
-}
-
-// freeAddress returns an address of loopback whose port nobody else is given as
-// long as the socket is open. That does not listen, so that whoever asks for this
-// very address gets it.
-func freeAddress() (address string, keep *os.File, err error) {
-	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return "", nil, os.NewSyscallError("socket", err)
-	}
-	keep = os.NewFile(uintptr(socket), "port")
-	err = errors.Join(
-		unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
-		unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
-	)
-	if err != nil {
-		return "", nil, errors.Join(err, keep.Close())
-	}
-	bound, err := unix.Getsockname(socket)
-	if err != nil {
-		return "", nil, errors.Join(err, keep.Close())
-	}
-	return fmt.Sprintf("127.0.0.1:%d", bound.(*unix.SockaddrInet4).Port), keep, nil
 }
 
 func (p *Prometheus) ready(ctx context.Context) error {

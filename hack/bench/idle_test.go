@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,31 +13,19 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
+	"railhead/hack/loopback"
 	"railhead/internal/simulation"
 )
 
-// Under what names it is found how large the idle agent is, with and without
-// giving pods their addresses and networks.
-const (
-	idleWithout = "idle.without"
-	idleWith    = "idle.with"
-)
-
-// heapGrowth is how much larger the process of an agent is for each byte that is
-// kept: a quarter until the garbage collector comes, which cmd/railhead sets, what
-// is free between objects, and the tenth that Go's runtime does not give back. It
-// was measured with one to four agents of denseNode in one process, after ten
-// simulated minutes: 1.6.
-const heapGrowth = 1.6
-
 // settles is after how long an agent has given back what it needed to start, and
-// has come to what it takes for good.
+// has come to what it takes for good. Only then its size is one to judge.
 const settles = 4 * time.Minute
 
 // denseNode is the node that budgets are about.
-const denseNode = "internal/agent/testdata/dense.yaml"
+const denseNode = "../../internal/agent/testdata/dense.yaml"
 
 // oneCard is RDMA on a netdev that every machine has, so that an agent does all
 // that it does and the simulation in its process takes next to nothing.
@@ -61,23 +48,33 @@ type idleAgents struct {
 
 // idleAgent is one of them.
 type idleAgent struct {
+	name    string
 	process *exec.Cmd
+	keep    *os.File // has nobody else be given its port
 	url     string
 	began   time.Time
 }
 
-// startIdle builds and starts the agents.
-func startIdle(ctx context.Context) (*idleAgents, error) {
-	dir, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return nil, err
+// BenchmarkIdle tells how large the agents are while they have nothing to do, as
+// resident-B: once they have settled with RAILHEAD_NIGHTLY=1, else once they answer.
+func BenchmarkIdle(b *testing.B) {
+	a := &idleAgents{dir: b.TempDir()}
+	b.Cleanup(a.end)
+	if err := a.start(b.Context()); err != nil {
+		b.Fatal(err)
 	}
-	a := &idleAgents{dir: dir}
-	if err := a.start(ctx); err != nil {
-		a.end()
-		return nil, err
+	for _, agent := range []*idleAgent{&a.without, &a.with} {
+		b.Run(agent.name, func(b *testing.B) {
+			var bytes float64
+			for b.Loop() {
+				var err error
+				if bytes, err = agent.resident(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(bytes, "resident-B")
+		})
 	}
-	return a, nil
 }
 
 func (a *idleAgents) path(name string) string { return filepath.Join(a.dir, name) }
@@ -87,7 +84,7 @@ func (a *idleAgents) start(ctx context.Context) error {
 		return err
 	}
 	program := a.path("railhead")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", a.dir, "./cmd/railhead", "./cmd/railhead-cni")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", a.dir, "railhead/cmd/railhead", "railhead/cmd/railhead-cni")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
@@ -100,6 +97,7 @@ func (a *idleAgents) start(ctx context.Context) error {
 		"agent", "--simulate", a.path("card.yaml"), "--kubeconfig", a.path("kubeconfig"), "--node-name", a.node.NodeName(),
 		"--pod-resources", a.node.PodResourcesSocket(), "--state-dir", "", "--log.level", "WARN",
 	}
+	a.without.name, a.with.name = "without", "with"
 	if err := a.without.start(ctx, program, append(flags, "--addresses", "off")...); err != nil {
 		return err
 	}
@@ -156,26 +154,14 @@ func (a *idleAgents) end() {
 	if a.node != nil {
 		_ = a.node.Close()
 	}
-	_ = os.RemoveAll(a.dir)
-}
-
-// add adds how large the agents are once they have settled.
-func (a *idleAgents) add(ctx context.Context, found results) error {
-	for name, agent := range map[string]*idleAgent{idleWithout: &a.without, idleWith: &a.with} {
-		bytes, err := agent.resident(ctx)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		found.add(name, "resident-B", bytes)
-	}
-	return nil
 }
 
 func (a *idleAgent) start(ctx context.Context, program string, flags ...string) error {
-	address, err := freeAddress(ctx)
+	address, keep, err := loopback.Reserve()
 	if err != nil {
 		return err
 	}
+	a.keep = keep
 	a.url = "http://" + address + "/metrics"
 	a.process = exec.CommandContext(ctx, program, append(flags, "--listen", address)...)
 	a.process.Cancel = func() error { return a.process.Process.Signal(syscall.SIGTERM) }
@@ -191,24 +177,39 @@ func (a *idleAgent) end() {
 		_ = a.process.Process.Signal(syscall.SIGTERM)
 		_ = a.process.Wait() // that it was told to end is no failure
 	}
+	if a.keep != nil {
+		_ = a.keep.Close()
+	}
 }
 
-// resident waits until the agent has settled, scrapes it, and returns how much of
-// it is in memory, in bytes.
+// resident waits until the agent answers and has settled, scrapes it, and returns
+// how much of it is in memory, in bytes.
 func (a *idleAgent) resident(ctx context.Context) (float64, error) {
-	select {
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	case <-time.After(settles - time.Since(a.began)):
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for scrape(ctx, a.url) != nil {
+		if status, err := a.status(); err != nil || strings.Contains(status, "\nState:\tZ") {
+			return 0, fmt.Errorf("the agent %s has ended: %w", a.name, err)
+		}
+		<-again.C
+	}
+	if os.Getenv("RAILHEAD_NIGHTLY") != "" {
+		<-time.After(settles - time.Since(a.began))
 	}
 	if err := scrape(ctx, a.url); err != nil {
 		return 0, err
 	}
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(a.process.Process.Pid) + "/status")
+	status, err := a.status()
 	if err != nil {
 		return 0, err
 	}
-	return residentOf(string(status))
+	return residentOf(status)
+}
+
+// status is what the kernel tells of the process.
+func (a *idleAgent) status() (string, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(a.process.Process.Pid) + "/status")
+	return string(text), err
 }
 
 // residentOf reads VmRSS of status, as proc_pid_status(5) has it.
@@ -239,14 +240,4 @@ func scrape(ctx context.Context, url string) error {
 		return fmt.Errorf("%s: %s", url, response.Status)
 	}
 	return nil
-}
-
-// freeAddress is an address that nobody listened on a moment ago.
-func freeAddress(ctx context.Context) (string, error) {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }

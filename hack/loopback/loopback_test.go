@@ -1,4 +1,4 @@
-package lab
+package loopback
 
 import (
 	"net"
@@ -8,15 +8,15 @@ import (
 	"railhead/internal/kernel/kerneltest"
 )
 
-// TestFreeAddress wants a port that nobody is given who asks for any, here where
+// TestReserve wants a port that nobody is given who asks for any, here where
 // there are two, and that who asks for it gets.
-func TestFreeAddress(t *testing.T) {
+func TestReserve(t *testing.T) {
 	t.Parallel()
 	kerneltest.NetNS(t, func() {
 		if err := os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40001"), 0); err != nil {
 			t.Fatal(err)
 		}
-		address, keep, err := freeAddress()
+		address, keep, err := Reserve()
 		if err != nil {
 			t.Fatal(err)
 		}
