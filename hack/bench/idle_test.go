@@ -24,8 +24,13 @@ import (
 // has come to what it takes for good. Only then its size is one to judge.
 const settles = 4 * time.Minute
 
-// denseNode is the node that budgets are about.
-const denseNode = "../../internal/agent/testdata/dense.yaml"
+// The node that budgets are about, and a small one that is there in a moment.
+const (
+	denseNode = "../../internal/agent/testdata/dense.yaml"
+	smallNode = "../../internal/agent/testdata/node.yaml"
+)
+
+func isNightly() bool { return os.Getenv("RAILHEAD_NIGHTLY") != "" }
 
 // oneCard is RDMA on a netdev that every machine has, so that an agent does all
 // that it does and the simulation in its process takes next to nothing.
@@ -56,7 +61,8 @@ type idleAgent struct {
 }
 
 // BenchmarkIdle tells how large the agents are while they have nothing to do, as
-// resident-B: once they have settled with RAILHEAD_NIGHTLY=1, else once they answer.
+// resident-B: once they have settled with RAILHEAD_NIGHTLY=1, else once they answer,
+// of a small node.
 func BenchmarkIdle(b *testing.B) {
 	a := &idleAgents{dir: b.TempDir()}
 	b.Cleanup(a.end)
@@ -125,7 +131,11 @@ func (a *idleAgents) clusterNetwork() error {
 
 // surround starts what is around the agents, and has pods have addresses.
 func (a *idleAgents) surround(ctx context.Context) error {
-	scenario, err := simulation.Load(denseNode)
+	node := smallNode
+	if isNightly() {
+		node = denseNode
+	}
+	scenario, err := simulation.Load(node)
 	if err != nil {
 		return err
 	}
@@ -137,7 +147,7 @@ func (a *idleAgents) surround(ctx context.Context) error {
 		return err
 	}
 	if err := assignAll(ctx, a.path("addresses"), a.node.NodeName(), uid, api); err != nil {
-		return fmt.Errorf("addresses of the pods of %s: %w", denseNode, err)
+		return fmt.Errorf("addresses of the pods of %s: %w", node, err)
 	}
 	a.server, err = serve(api.handler(a.node.RESTConfig().Transport), a.path("kubeconfig"))
 	return err
@@ -193,7 +203,7 @@ func (a *idleAgent) resident(ctx context.Context) (float64, error) {
 		}
 		<-again.C
 	}
-	if os.Getenv("RAILHEAD_NIGHTLY") != "" {
+	if isNightly() {
 		<-time.After(settles - time.Since(a.began))
 	}
 	if err := scrape(ctx, a.url); err != nil {
