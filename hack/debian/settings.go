@@ -16,7 +16,9 @@ func (s *Suite) configure(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	for file, text := range map[string]string{
-		"status": "", "etc/sources.list": aptSources(s.Mirror, s.Suite), "apt.conf": aptConf(s.Dir, s.Architecture, transport),
+		// Of what backports and the suite below them have, the backports' is taken, which is for each other.
+		"etc/apt.conf.d/release": fmt.Sprintf("APT::Default-Release %q;\n", s.Suite),
+		"status":                 "", "etc/sources.list": aptSources(s.Mirror, s.Suite), "apt.conf": aptConf(s.Dir, s.Architecture, transport),
 	} {
 		wrote, err := writeChanged(s.path(file), text)
 		if err != nil {

@@ -108,7 +108,7 @@ func (s *Server) take(w *watcher) (events []Object, isOver bool) {
 	}
 	next := sort.Search(len(s.history), func(i int) bool { return s.history[i].version > w.version })
 	for _, c := range s.history[next:] {
-		if !(w.isOver && c.version > w.last) && c.path.isIn(w.path) && w.selects(c.object) {
+		if (!w.isOver || c.version <= w.last) && c.path.isIn(w.path) && w.selects(c.object) {
 			events = append(events, Object{"type": c.kind, "object": c.object})
 		}
 	}
