@@ -134,25 +134,19 @@ func (r *results) read(pkg string, output []byte) error {
 	return reader.Err()
 }
 
-// readSkipped adds the reason that a benchmark gave, which stands behind the line
+// readSkipped adds the reason that a benchmark gave, which stands before the line
 // that says that it was skipped.
 func (r *results) readSkipped(pkg, output string) {
-	name := ""
+	reason := ""
 	for line := range strings.Lines(output) {
-		line = strings.TrimSpace(line)
-		if benchmark, ok := strings.CutPrefix(line, "--- SKIP: Benchmark"); ok {
-			name = benchmark
+		name, isSkipped := strings.CutPrefix(strings.TrimSpace(line), "--- SKIP: Benchmark")
+		if !isSkipped {
+			_, reason, _ = strings.Cut(strings.TrimSpace(line), ": ") // behind the line in the source
 			continue
 		}
-		if name == "" {
-			continue
+		if said := pkg + "." + name + ": " + reason; !slices.Contains(r.skipped, said) {
+			r.skipped = append(r.skipped, said)
 		}
-		_, reason, _ := strings.Cut(line, ": ") // behind the line in the source
-		reason = pkg + "." + name + ": " + reason
-		if !slices.Contains(r.skipped, reason) {
-			r.skipped = append(r.skipped, reason)
-		}
-		name = ""
 	}
 }
 

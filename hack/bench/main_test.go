@@ -26,7 +26,6 @@ BenchmarkIdle/with 	 1	 31457280 resident-B
 BenchmarkLost
     lost_test.go:7: needs a thing: have one
 --- SKIP: BenchmarkLost
-    lost_test.go:7: needs a thing: have one
 PASS
 `
 
