@@ -198,8 +198,12 @@ func (a *idleAgent) resident(ctx context.Context) (float64, error) {
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for scrape(ctx, a.url) != nil {
-		if status, err := a.status(); err != nil || strings.Contains(status, "\nState:\tZ") {
-			return 0, fmt.Errorf("the agent %s has ended: %w", a.name, err)
+		status, err := a.status()
+		if err != nil {
+			return 0, err
+		}
+		if strings.Contains(status, "\nState:\tZ") {
+			return 0, fmt.Errorf("agent %q has ended", a.name)
 		}
 		<-again.C
 	}
