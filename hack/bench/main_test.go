@@ -22,7 +22,6 @@ BenchmarkSample/all_tiers 	 72	 6000000 floor-ns	 17000000 beside-floor-ns	 2300
 BenchmarkAttach-2 	 5	 9000000 del-ours-wall-ns	 3000000 del-peer-wall-ns	 3.0 del-x-wall	 120 pods/s	 1.7 x-cpu	 40 peer-pods/s
 BenchmarkMinute-2 	 5	 235140752 ns/op	 0.5 %core	 10485760 kept-B
 BenchmarkIdle/with 	 1	 31457280 resident-B
-=== RUN   BenchmarkLost
 BenchmarkLost
     lost_test.go:7: needs a thing: have one
 --- SKIP: BenchmarkLost
