@@ -24,7 +24,7 @@ import (
 // and has the networks that come of them. What kubectl prints, warnings too, and
 // each NetworkAttachmentDefinition are in files beside the manifest.
 func TestAcceptance(t *testing.T) {
-	s := Require(t)
+	s := Exclusive(t)
 	s.Configure(t, usual)
 	s.Control(t, Replica{})
 	s.namespace(t, "spiderpool", nil)

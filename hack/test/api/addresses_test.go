@@ -163,8 +163,7 @@ func (s *Server) runs(t *testing.T, pool string) []v1alpha1.Run {
 //nolint:tparallel // what nodes hold is there for what comes next
 func TestAddressLeases(t *testing.T) {
 	t.Parallel()
-	s := Require(t)
-	s.Control(t, Replica{})
+	s := Shared(t)
 	for _, name := range []string{"node1", "node2"} {
 		s.node(t, name)
 	}
@@ -402,16 +401,15 @@ func (s *Server) testLostLedger(t *testing.T) {
 // to others after half a minute and not before, and what stays, stays.
 func TestGoneForGood(t *testing.T) {
 	t.Parallel()
-	s := Require(t)
-	s.Control(t, Replica{})
-	for _, name := range []string{"node1", "node2"} {
+	s := Shared(t)
+	for _, name := range []string{"gone1", "gone2"} {
 		s.node(t, name)
 	}
 	began := time.Now()
-	s.handPool(t, "old", 4, 9)
-	s.note(t, "old", `{"10.4.0.1":{"pod":"default/before","podUid":"x"},"10.4.0.2":{"pod":"default/there"}}`)
+	s.handPool(t, "old", 14, 9)
+	s.note(t, "old", `{"10.14.0.1":{"pod":"default/before","podUid":"x"},"10.14.0.2":{"pod":"default/there"}}`)
 	s.idlePod(t, "there")
-	s.handPool(t, "kept", 5, 9)
+	s.handPool(t, "kept", 15, 9)
 	set := s.statefulSet(t, "web", 2)
 	pins := func(l *v1alpha1.AddressLease) {
 		for ordinal := range 2 {
@@ -420,13 +418,13 @@ func TestGoneForGood(t *testing.T) {
 			})
 		}
 	}
-	s.handLease(t, "node1", func(l *v1alpha1.AddressLease) { wants("old", 1)(l); pins(l) })
-	lease := s.awaitLease(t, "node1", granted("old"))
-	if slices.ContainsFunc(grants(lease, "old"), func(a string) bool { return strings.HasPrefix(a, "10.4.0.1") || strings.HasPrefix(a, "10.4.0.2") }) {
-		t.Errorf("node1 was granted %q, which pods have", grants(lease, "old"))
+	s.handLease(t, "gone1", func(l *v1alpha1.AddressLease) { wants("old", 1)(l); pins(l) })
+	lease := s.awaitLease(t, "gone1", granted("old"))
+	if slices.ContainsFunc(grants(lease, "old"), func(a string) bool { return strings.HasPrefix(a, "10.14.0.1") || strings.HasPrefix(a, "10.14.0.2") }) {
+		t.Errorf("gone1 was granted %q, which pods have", grants(lease, "old"))
 	}
-	s.awaitLease(t, "node1", granted("kept"))
-	s.giveBack(t, "node1")
+	s.awaitLease(t, "gone1", granted("kept"))
+	s.giveBack(t, "gone1")
 	if parked := s.runs(t, "kept"); len(parked) != 2 || parked[0].Identity == "" || parked[0].Node != "" {
 		t.Errorf("of web/0 and web/1, the ledger keeps %+v", parked)
 	}
@@ -435,10 +433,10 @@ func TestGoneForGood(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := s.leftEndpoint(t)
-	s.handPool(t, "lost", 6, 9)
-	s.handLease(t, "node2", wants("lost", 2))
-	s.awaitLease(t, "node2", granted("lost"))
-	if err := s.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node2"}}); err != nil {
+	s.handPool(t, "left", 16, 9)
+	s.handLease(t, "gone2", wants("left", 2))
+	s.awaitLease(t, "gone2", granted("left"))
+	if err := s.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gone2"}}); err != nil {
 		t.Fatal(err)
 	}
 	gone := func(what string, is func() bool) {
@@ -459,20 +457,20 @@ func TestGoneForGood(t *testing.T) {
 	})
 	gone("the end of default/before, and not of default/there", func() bool {
 		runs := s.runs(t, "old")
-		return len(runs) == 1 && runs[0].Addresses == "10.4.0.2" && runs[0].Quarantine.Pod == "default/there"
+		return len(runs) == 1 && runs[0].Addresses == "10.14.0.2" && runs[0].Quarantine.Pod == "default/there"
 	})
-	gone("the quarantine of what node2 had", func() bool {
-		runs := s.runs(t, "lost")
+	gone("the quarantine of what gone2 had", func() bool {
+		runs := s.runs(t, "left")
 		return len(runs) > 0 && !slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return run.Quarantine == nil })
 	})
-	gone("the end of the lease of node2", func() bool {
-		return apierrors.IsNotFound(s.Get(t.Context(), client.ObjectKey{Name: "node2"}, &v1alpha1.AddressLease{}))
+	gone("the end of the lease of gone2", func() bool {
+		return apierrors.IsNotFound(s.Get(t.Context(), client.ObjectKey{Name: "gone2"}, &v1alpha1.AddressLease{}))
 	})
 	gone("the end of the endpoint", func() bool {
 		return apierrors.IsNotFound(s.Get(t.Context(), client.ObjectKeyFromObject(left), left))
 	})
 	s.awaitPool(t, "old", func(p *v2beta1.SpiderIPPool) string {
-		if p.Status.AllocatedIPs == nil || *p.Status.AllocatedIPs != `{"10.4.0.2":{"pod":"default/there"}}` || *p.Status.AllocatedIPCount != 1 {
+		if p.Status.AllocatedIPs == nil || *p.Status.AllocatedIPs != `{"10.14.0.2":{"pod":"default/there"}}` || *p.Status.AllocatedIPCount != 1 {
 			return fmt.Sprintf("the one pod that is there; it says %+v", p.Status)
 		}
 		return ""
@@ -528,7 +526,7 @@ func (s *Server) statefulSet(t *testing.T, name string, replicas int32) *appsv1.
 // leftEndpoint is one that Spiderpool left, and that somebody deleted.
 func (s *Server) leftEndpoint(t *testing.T) *v2beta1.SpiderEndpoint {
 	t.Helper()
-	e := endpointOn("left", "node1")
+	e := endpointOn("left", "gone1")
 	e.Finalizers = []string{v2beta1.Finalizer}
 	if err := s.Create(t.Context(), e); err != nil {
 		t.Fatal(err)

@@ -18,8 +18,7 @@ import (
 // manifest gives, to know what a pod of the node needs, to write what it is attached
 // to, and to tell why it is not.
 func TestAgentKnowsItsCluster(t *testing.T) {
-	t.Parallel()
-	s := Require(t)
+	s := Exclusive(t)
 	s.Install(t)
 	s.InstallAgents(t)
 	s.node(t, "node1")

@@ -16,12 +16,12 @@ import (
 func (s *Server) podRights(t *testing.T) {
 	t.Helper()
 	for _, o := range []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "agents-and-pods"}, Rules: []rbacv1.PolicyRule{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: testRole + "agents-and-pods"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"pods", "pods/status", "pods/binding", "events"}, Verbs: []string{"*"}},
 		}},
 		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "agents-and-pods"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "agents-and-pods"},
+			ObjectMeta: metav1.ObjectMeta{Name: testRole + "agents-and-pods"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: testRole + "agents-and-pods"},
 			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: Namespace, Name: agentAccount}},
 		},
 	} {
@@ -60,8 +60,7 @@ func mergePatch(text string) client.Patch {
 // node are attached to, to tell of pods in its own name, and to do nothing else to
 // pods, whatever its role allows.
 func TestAgentsAnnotateTheirPods(t *testing.T) {
-	t.Parallel()
-	s := Require(t)
+	s := Exclusive(t)
 	s.Install(t)
 	s.node(t, "node1")
 	s.node(t, "node2")

@@ -33,13 +33,13 @@ func (s *Server) agentRights(t *testing.T) {
 	all := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 	for _, o := range []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: agentAccount}},
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agentAccount}, Rules: []rbacv1.PolicyRule{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: testRole + agentAccount}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"addressleases", "addressleases/status"}, Verbs: all},
 			{APIGroups: []string{v2beta1.GroupVersion.Group}, Resources: []string{"spiderendpoints"}, Verbs: all},
 		}},
 		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: agentAccount},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: agentAccount},
+			ObjectMeta: metav1.ObjectMeta{Name: testRole + agentAccount},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: testRole + agentAccount},
 			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: Namespace, Name: agentAccount}},
 		},
 	} {
@@ -96,11 +96,8 @@ func endpointOn(name, node string) *v2beta1.SpiderEndpoint {
 
 // TestAgentsWriteTheirOwn wants an agent to write the lease and the endpoints of
 // the node that its token is of, and none of other nodes, whatever its role allows.
-//
-//nolint:tparallel // what is written is there for what comes next
 func TestAgentsWriteTheirOwn(t *testing.T) {
-	t.Parallel()
-	s := Require(t)
+	s := Exclusive(t)
 	s.Install(t)
 	for _, name := range []string{"node1", "node2"} {
 		s.node(t, name)

@@ -122,5 +122,5 @@ func (n *attachNode) tells(t *testing.T, name string, want map[string]netip.Addr
 // tell what pods have.
 func (st *attachStorm) agreeCluster(t *testing.T) {
 	t.Helper()
-	(&stress{Server: st.Server, book: st.rails.book, cli: st.programs + "/railhead"}).agreeCluster(t)
+	(&stress{Server: st.Server, book: st.rails.book}).agreeCluster(t)
 }

@@ -27,11 +27,12 @@ func inAttachNode(t *testing.T, addresses int, fn func(n *attachNode)) {
 	if _, err := binaries.Ensure(t.Context(), t.Output(), binaries.Etcd, binaries.Kubernetes, binaries.CNI); err != nil {
 		t.Fatal(err) // before there is no network
 	}
+	builtPrograms(t)
 	kerneltest.NetNS(t, func() {
 		if err := makeDefaultRoute(); err != nil {
 			t.Fatal(err)
 		}
-		s := Require(t)
+		s := Own(t)
 		s.Configure(t, usual)
 		s.Control(t, Replica{})
 		fn(s.newAttachNode(t, "node1", addresses))

@@ -15,7 +15,6 @@ import (
 
 	cniv1 "railhead/api/cni/v1"
 	"railhead/hack/cluster/binaries"
-	"railhead/hack/program"
 	"railhead/internal/cniinstall"
 	"railhead/internal/kernel/kerneltest"
 	"railhead/internal/kernel/netns"
@@ -55,12 +54,9 @@ func (s *Server) newAttachNode(t *testing.T, name string, addresses int) *attach
 	}
 	s.InstallAgents(t)
 	n := &attachNode{
-		Server: s, name: name, set: set, programs: s.sub("built"), bin: s.sub("cni/bin"), conf: s.sub("cni/net.d"),
+		Server: s, name: name, set: set, programs: builtPrograms(t), bin: s.sub("cni/bin"), conf: s.sub("cni/net.d"),
 		run: s.sub("run"), namespaces: s.sub("netns"), kubeconfig: s.agentKubeconfig(t, name), fabric: kerneltest.NewNetNS(t),
 		kernel: kernelIn(t, 0), lives: &agentLives{next: make(chan struct{})},
-	}
-	if err := program.Run(program.Command(t.Context(), "go", "build", "-o", n.programs, "railhead/cmd/railhead", "railhead/cmd/railhead-cni")); err != nil {
-		t.Fatal(err)
 	}
 	for _, plugin := range []string{"ptp", "host-local"} {
 		if err := os.Symlink(filepath.Join(set.CNIDir(), plugin), filepath.Join(n.bin, plugin)); err != nil {

@@ -163,5 +163,5 @@ func (n *attachNode) caughtUp(t *testing.T, all ...*attachedPod) {
 		}
 		Eventually(t, func() string { return n.tells(t, p.pod.Name, want) })
 	}
-	(&stress{Server: n.Server, book: rails.book, cli: n.programs + "/railhead"}).agreeCluster(t)
+	(&stress{Server: n.Server, book: rails.book}).agreeCluster(t)
 }

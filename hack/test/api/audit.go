@@ -1,13 +1,15 @@
 package api
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,37 +59,34 @@ func CountWrites(writes []Write) Counts {
 	return counts
 }
 
-// Writes are the requests of a user or a group in the order they were answered,
-// or of all if that is empty. A request that was answered before the call is
-// among them.
-func (s *Server) Writes(tb testing.TB, who string) []Write {
-	tb.Helper()
+// Writes are the requests of a user or a group since the test began, in the order
+// they were answered, or of all if that is empty. A request that was answered
+// before the call is among them.
+func (s *Server) Writes(t *testing.T, who string) []Write {
+	t.Helper()
 	marker := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "audit-"}}
-	if err := s.Create(tb.Context(), marker); err != nil {
-		tb.Fatal(err)
+	if err := s.Create(t.Context(), marker); err != nil {
+		t.Fatal(err)
 	}
-	if err := s.Delete(tb.Context(), marker); err != nil {
-		tb.Fatal(err)
+	if err := s.Delete(t.Context(), marker); err != nil {
+		t.Fatal(err)
 	}
+	isMarker := func(w Write) bool { return w.Verb == "delete" && w.Object == "configmaps/default/"+marker.Name }
 	var writes []Write
-	Eventually(tb, func() string {
-		all := s.logged(tb)
-		writes = nil
-		seen := false
-		for _, w := range all {
-			if w.Verb == "delete" && w.Object == "configmaps/default/"+marker.Name {
-				seen = true
-			}
-			if who == "" || w.User == who || slices.Contains(w.Groups, who) {
-				writes = append(writes, w)
-			}
+	Eventually(t, func() string {
+		all, err := s.audit.read()
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !seen {
+		writes = all[s.since:]
+		if !slices.ContainsFunc(writes, isMarker) {
 			return "the audit log's marker " + marker.Name
 		}
 		return ""
 	})
-	return writes
+	return slices.DeleteFunc(slices.Clone(writes), func(w Write) bool {
+		return who != "" && w.User != who && !slices.Contains(w.Groups, who)
+	})
 }
 
 // auditEvent is what counts here of an audit.k8s.io/v1 Event.
@@ -108,27 +107,38 @@ type auditEvent struct {
 	Annotations    map[string]string `json:"annotations"`
 }
 
-func (s *Server) logged(tb testing.TB) []Write {
-	tb.Helper()
-	data, err := os.ReadFile(s.audit)
+// auditLog is the log of an API server, of which each line is read once.
+type auditLog struct {
+	file string
+
+	mu     sync.Mutex
+	offset int64
+	writes []Write
+}
+
+// read returns all writes so far.
+func (l *auditLog) read() ([]Write, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	file, err := os.Open(l.file)
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.NewSectionReader(file, l.offset, math.MaxInt64-l.offset))
+	if err != nil {
+		return nil, err
 	}
 	data = data[:bytes.LastIndexByte(data, '\n')+1] // a line may be half written
-	var writes []Write
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	for line := range bytes.Lines(data) {
 		var e auditEvent
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			tb.Fatalf("audit log: %v: %s", err, lines.Text())
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("audit log: %w: %s", err, line)
 		}
-		writes = append(writes, e.write())
+		l.writes = append(l.writes, e.write())
 	}
-	if err := lines.Err(); err != nil {
-		tb.Fatal(err)
-	}
-	return writes
+	l.offset += int64(len(data))
+	return slices.Clip(l.writes), nil
 }
 
 func (e *auditEvent) write() Write {
@@ -149,13 +159,13 @@ func (e *auditEvent) write() Write {
 }
 
 // Eventually waits until nothing is missing any more.
-func Eventually(tb testing.TB, missing func() string) {
-	tb.Helper()
+func Eventually(t *testing.T, missing func() string) {
+	t.Helper()
 	var last string
 	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if last = missing(); last == "" {
 			return
 		}
 	}
-	tb.Fatalf("still missing after %s: %s", Patience, last)
+	t.Fatalf("still missing after %s: %s", Patience, last)
 }

@@ -23,7 +23,7 @@ const (
 
 // TestInjection makes the pods of the requirements' webhook section.
 func TestInjection(t *testing.T) {
-	s := Require(t)
+	s := Exclusive(t)
 	s.Configure(t, usual)
 	c := s.Control(t, Replica{})
 	s.namespace(t, "spiderpool", nil)

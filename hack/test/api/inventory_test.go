@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // ours are the kinds that replicas write, and users.
@@ -32,38 +32,11 @@ func ours() []schema.GroupVersionKind {
 }
 
 // all are all objects of a kind.
-func (s *Server) all(t *testing.T, kind schema.GroupVersionKind) []unstructured.Unstructured {
-	t.Helper()
+func (s *Server) all(ctx context.Context, kind schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(kind)
-	if err := s.List(t.Context(), &list); err != nil {
-		t.Fatal(err)
-	}
-	return list.Items
-}
-
-// wipe deletes everything that there is, first what would ask webhooks.
-func (s *Server) wipe(t *testing.T) {
-	t.Helper()
-	for _, kind := range ours() {
-		for _, o := range s.all(t, kind) {
-			if len(o.GetFinalizers()) > 0 {
-				patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-				Eventually(t, func() string { // the API server asks webhooks that are gone for a moment
-					if err := client.IgnoreNotFound(s.Patch(t.Context(), &o, patch)); err != nil {
-						return err.Error()
-					}
-					return ""
-				})
-			}
-			Eventually(t, func() string {
-				if err := client.IgnoreNotFound(s.Delete(t.Context(), &o)); err != nil {
-					return err.Error()
-				}
-				return ""
-			})
-		}
-	}
+	err := s.List(ctx, &list)
+	return list.Items, err
 }
 
 // inventory prints what there is, without what differs from run to run.
@@ -75,7 +48,11 @@ func (s *Server) inventory(t *testing.T) string {
 		if kind.Kind == "Event" {
 			continue // the end of a controller may keep one back
 		}
-		for _, o := range s.all(t, kind) {
+		list, err := s.all(t.Context(), kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range list {
 			names[string(o.GetUID())] = "the UID of " + o.GetName()
 			names[lastOf(string(o.GetUID()), 5)] = "UID"
 			text.WriteString("---\n")

@@ -51,7 +51,7 @@ func (st *stress) agreeCluster(t *testing.T) {
 func (st *stress) overview(t *testing.T, has, nodes, held map[string]string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := program.Command(t.Context(), st.cli, "addresses", "--kubeconfig", st.kubeconfig(), "--output", "json")
+	cmd := program.Command(t.Context(), filepath.Join(builtPrograms(t), "railhead"), "addresses", "--kubeconfig", st.kubeconfig(), "--output", "json")
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Sprintf("railhead addresses without a conflict: %v\n%s%s", err, stdout.String(), stderr.String())
@@ -73,16 +73,6 @@ func (st *stress) overview(t *testing.T, has, nodes, held map[string]string) str
 		maps.Copy(used, each(t, pod, r.Addresses))
 	}
 	return cmp.Diff(has, used) + cmp.Diff(held, all)
-}
-
-// buildCLI compiles the command line.
-func (s *Server) buildCLI(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(s.sub("built"), "railhead")
-	if err := program.Run(program.Command(t.Context(), "go", "build", "-o", path, "railhead/cmd/railhead")); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func texts(has map[netip.Addr]string) map[string]string {

@@ -43,21 +43,21 @@ func TestAddressesKilled(t *testing.T) {
 	if _, err := binaries.Ensure(t.Context(), t.Output(), binaries.Etcd, binaries.Kubernetes); err != nil {
 		t.Fatal(err) // before there is no network
 	}
+	builtPrograms(t)
 	kerneltest.NetNS(t, func() {
 		if err := makeDefaultRoute(); err != nil {
 			t.Fatal(err)
 		}
 		total := number(t, killsEnv, usualKills)
 		const nodes, seats, addresses = 3, 8, 21
-		s := Require(t)
+		s := Own(t)
 		s.Configure(t, usual)
 		pools := []holder.PoolRef{s.smallPool(t, 1, addresses), s.smallPool(t, 2, addresses)}
-		program := s.Build(t)
 		st, all := newStress(t, s, nodes, seats, pools...)
 		controllers := total / 4
 
 		t.Run("agents", func(t *testing.T) {
-			s.Spawn(t, program, Replica{Name: "replica"}, "").AwaitReady(t)
+			s.Spawn(t, Replica{Name: "replica"}, "").AwaitReady(t)
 			st.run(t, all, func() { st.killAgents(t, total-controllers, rand.IntN(agentDooms)) })
 			st.agree(t)
 		})
@@ -67,14 +67,14 @@ func TestAddressesKilled(t *testing.T) {
 		t.Run("controllers", func(t *testing.T) {
 			st.run(t, all, func() {
 				st.uncontrolled.Store(true)
-				s.killControllers(t, program, controllers)
-				s.Spawn(t, program, Replica{Name: "replica"}, "").AwaitReady(t)
+				s.killControllers(t, controllers)
+				s.Spawn(t, Replica{Name: "replica"}, "").AwaitReady(t)
 				st.uncontrolled.Store(false)
 			})
 			st.agree(t)
 		})
 		t.Run("all can be given out", func(t *testing.T) {
-			s.Spawn(t, program, Replica{Name: "replica"}, "").AwaitReady(t)
+			s.Spawn(t, Replica{Name: "replica"}, "").AwaitReady(t)
 			st.exhaust(t, all, addresses)
 		})
 	})
@@ -162,17 +162,17 @@ func (n *stressNode) liveAndDie(t *testing.T, doom Doom) {
 }
 
 // killControllers kills one controller after the other.
-func (s *Server) killControllers(t *testing.T, program string, kills int) {
+func (s *Server) killControllers(t *testing.T, kills int) {
 	t.Helper()
 	began := time.Now()
 	for i := range kills {
 		doom := Doom{At: 1 + i/3%8, When: moments()[i%3]}
-		t.Run(fmt.Sprintf("%s write %d", doom.When, doom.At), func(t *testing.T) { s.controllerDies(t, program, doom) })
+		t.Run(fmt.Sprintf("%s write %d", doom.When, doom.At), func(t *testing.T) { s.controllerDies(t, doom) })
 	}
 	t.Logf("%d kills of controllers took %.0f s", kills, time.Since(began).Seconds())
 }
 
-func (s *Server) controllerDies(t *testing.T, program string, doom Doom) {
+func (s *Server) controllerDies(t *testing.T, doom Doom) {
 	t.Helper()
 	g := newGate(t, s.replicaConfig(t, Replica{}), doom)
 	var p *Process
@@ -182,7 +182,7 @@ func (s *Server) controllerDies(t *testing.T, program string, doom Doom) {
 		_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		<-p.ended
 	}
-	p = s.Spawn(t, program, Replica{Name: "replica", Server: g.url}, "https://127.0.0.1:1")
+	p = s.Spawn(t, Replica{Name: "replica", Server: g.url}, "https://127.0.0.1:1")
 	close(started)
 	select {
 	case <-p.ended:

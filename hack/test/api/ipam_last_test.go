@@ -22,9 +22,7 @@ import (
 //nolint:tparallel // the second part needs the machine for itself
 func TestLastAddress(t *testing.T) {
 	t.Parallel()
-	s := Require(t)
-	s.Configure(t, usual)
-	s.Control(t, Replica{})
+	s := Shared(t)
 	t.Run("21 of roce-shared-macvlan on 2 nodes", func(t *testing.T) {
 		manifest, err := os.ReadFile("testdata/acceptance/roce-shared-macvlan/network.yaml")
 		if err != nil {

@@ -20,7 +20,6 @@ import (
 type stress struct {
 	*Server
 	*book
-	cli   string // the command line, which is asked who has what
 	pools []holder.PoolRef
 	nodes []*stressNode
 	done  chan struct{} // closed: no pod comes or goes any more
@@ -43,7 +42,7 @@ type stressNode struct {
 func newStress(t *testing.T, s *Server, nodes, seats int, pools ...holder.PoolRef) (*stress, []*seat) {
 	t.Helper()
 	s.InstallAgents(t)
-	st := &stress{Server: s, book: newBook(), cli: s.buildCLI(t), pools: pools, done: make(chan struct{})}
+	st := &stress{Server: s, book: newBook(), pools: pools, done: make(chan struct{})}
 	var all []*seat
 	for i := range nodes {
 		name := fmt.Sprintf("node%d", i)

@@ -20,11 +20,8 @@ import (
 //
 // Killed means that no request passes any more: neither the write that comes
 // next nor one that tells somebody of the end.
-//
-//nolint:tparallel // what is to happen on the one API server happens one after the other
 func TestKilled(t *testing.T) {
-	t.Parallel()
-	s := Require(t)
+	s := Exclusive(t)
 	s.Configure(t, usual)
 	s.namespace(t, "spiderpool", nil)
 	var whole run
@@ -89,7 +86,7 @@ type run struct {
 // first one does all.
 func (s *Server) killedAfter(t *testing.T, n int, want string) run {
 	t.Helper()
-	s.wipe(t)
+	s.wipe(t, ours())
 	for _, o := range s.work(t) {
 		made := o.DeepCopy()
 		Eventually(t, func() string { // as in wipe

@@ -3,14 +3,11 @@ package api
 import (
 	"bytes"
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"railhead/hack/program"
 )
-
-func (s *Server) kubeconfig() string { return filepath.Join(s.dir, "kubeconfig") }
 
 // Said is what kubectl printed.
 type Said struct {
@@ -28,7 +25,7 @@ func (s *Server) Kubectl(tb testing.TB, input string, args ...string) Said {
 		tb.Fatal(err)
 	}
 	cmd := program.Command(ctx, path, append([]string{
-		"--kubeconfig", s.kubeconfig(), "--cache-dir", filepath.Join(s.dir, "kubectl"),
+		"--kubeconfig", s.kubeconfig(), "--cache-dir", sub(s.home, "kubectl"),
 	}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &stdout, &stderr

@@ -17,7 +17,7 @@ import (
 // and prints its memory and how long until it admits. Neither is asserted.
 func TestLarge(t *testing.T) {
 	const pods, networks = 5000, 200
-	s := Require(t)
+	s := Exclusive(t)
 	s.Configure(t, usual)
 	s.namespace(t, "spiderpool", nil)
 	var group errgroup.Group
@@ -43,9 +43,9 @@ spec: {cniType: macvlan, macvlan: {master: [ens%[1]d], rdmaResourceName: spidern
 			s.Make(t, o)
 		}
 	}
-	program := s.Build(t)
+	builtPrograms(t)
 	start := time.Now()
-	p := s.Spawn(t, program, Replica{Name: "replica"}, "")
+	p := s.Spawn(t, Replica{Name: "replica"}, "")
 	p.AwaitReady(t)
 	ready := time.Since(start)
 	t.Logf("%d pods, %d pools and %d networks: ready after %.1f s with %d MiB", pods, networks, networks, ready.Seconds(), p.Resident(t)>>20)

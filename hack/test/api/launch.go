@@ -43,19 +43,19 @@ func Launch() {
 }
 
 // launchers makes launchers of programs and returns their paths.
-func (s *Server) launchers(names ...string) ([]string, error) {
+func (c *control) launchers(names ...string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	var paths []string
 	for _, name := range names {
-		program, err := s.programs.Path(name)
+		program, err := c.programs.Path(name)
 		if err != nil {
 			return nil, err
 		}
-		launcher := filepath.Join(s.sub(launchDir), name)
-		if err := os.Symlink(program, filepath.Join(s.sub("program"), name)); err != nil {
+		launcher := filepath.Join(sub(c.home, launchDir), name)
+		if err := os.Symlink(program, filepath.Join(sub(c.home, "program"), name)); err != nil {
 			return nil, err
 		}
 		if err := os.Symlink(self, launcher); err != nil {

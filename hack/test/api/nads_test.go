@@ -22,7 +22,7 @@ import (
 // into a NetworkAttachmentDefinition: the cases and the golden files of
 // internal/policy/nad, by way of the API server.
 func TestDefinitions(t *testing.T) {
-	s := Require(t)
+	s := Exclusive(t)
 	s.Configure(t, usual)
 	s.Control(t, Replica{})
 	s.namespace(t, "spiderpool", nil)

@@ -21,7 +21,7 @@ const lag = 20 * time.Second
 // TestRefused applies every case with kubectl, and wants it to be refused with
 // its text and nothing to have changed.
 func TestRefused(t *testing.T) {
-	s := Require(t)
+	s := Exclusive(t)
 	s.Configure(t, usual)
 	s.Control(t, Replica{})
 	for _, set := range allRefusals(t) {

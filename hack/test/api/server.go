@@ -5,10 +5,13 @@
 // There is no other component: nothing makes pods of Deployments, collects
 // garbage or ends namespaces.
 //
-//	func TestSomething(tb testing.TB) {
-//		s := api.Require(tb)
-//		s.Control(tb, api.Replica{})
-//		s.MustApply(tb, manifest)
+// The tests of this package share one API server (Exclusive and Shared). A test
+// that stops its server, and one of another package, has its own:
+//
+//	func TestSomething(t *testing.T) {
+//		s := api.Own(t)
+//		s.Control(t, api.Replica{})
+//		s.MustApply(t, manifest)
 //		…
 //	}
 //
@@ -30,6 +33,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -41,65 +45,82 @@ import (
 
 // Patience is how long anything may take before a test gives up. It is far
 // more than anything takes, on a machine that has other work too.
-const Patience = 2 * time.Minute
+const Patience = 5 * time.Minute
 
 // root is the checkout, from the directory of the tests.
 const root = "../../.."
 
-// Server is a running API server with an administrator's client.
+// Server is a running API server as one test uses it, with an administrator's client.
 type Server struct {
 	client.Client
+	*control
+
 	Config *rest.Config // of the administrator; each use has a copy
 
-	dir      string
+	dir   string // of the test
+	since int    // how many writes were logged before the test
+}
+
+// control is an API server with its etcd.
+type control struct {
+	home     string // directory of its files
 	env      *envtest.Environment
 	programs *binaries.Set
-	audit    string // file
-	syncs    bool   // etcd syncs its disk
+	audit    auditLog
 }
 
 // Wanted skips a test unless API servers are asked for.
-func Wanted(tb testing.TB) {
-	tb.Helper()
+func Wanted(t *testing.T) {
+	t.Helper()
 	if os.Getenv("RAILHEAD_API") == "" {
-		tb.Skip("needs an API server: make test-api")
+		t.Skip("needs an API server: make test-api")
 	}
 }
 
-// Require starts an API server for one test, or skips it. Its etcd leaves it to
-// the kernel when to write to the disk.
-func Require(tb testing.TB) *Server {
-	tb.Helper()
-	return require(tb, &Server{})
+// Own starts an API server for one test, or skips it. Its etcd leaves it to the
+// kernel when to write to the disk.
+func Own(t *testing.T) *Server {
+	t.Helper()
+	return own(t, false)
 }
 
-// RequireSynced is Require with an etcd that syncs its disk before it answers, as
-// in a cluster: for who measures times.
-func RequireSynced(tb testing.TB) *Server {
-	tb.Helper()
-	return require(tb, &Server{syncs: true})
+// RequireSynced is Own with an etcd that syncs its disk before it answers, as in
+// a cluster: for who measures times.
+func RequireSynced(t *testing.T) *Server {
+	t.Helper()
+	return own(t, true)
 }
 
-func require(tb testing.TB, s *Server) *Server {
-	tb.Helper()
-	Wanted(tb)
-	programs, err := binaries.Ensure(tb.Context(), os.Stderr, binaries.Etcd, binaries.Kubernetes)
+func own(t *testing.T, synced bool) *Server {
+	t.Helper()
+	Wanted(t)
+	c, err := start(t, t.TempDir(), synced)
 	if err != nil {
-		tb.Fatal(err)
+		t.Fatal(err)
 	}
-	s.dir, s.programs = tb.TempDir(), programs
-	s.audit = filepath.Join(s.dir, "audit.log")
-	if err := s.start(tb); err != nil {
-		tb.Fatalf("no API server: %v\n%s", err, s.log())
-	}
-	tb.Cleanup(func() {
-		if tb.Failed() {
-			tb.Logf("the API server's last words:\n%s", s.log())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the API server's log:\n%s", c.log())
 		}
-		if err := s.env.Stop(); err != nil {
-			tb.Error(err)
+		if err := c.env.Stop(); err != nil {
+			t.Error(err)
 		}
 	})
+	return c.server(t)
+}
+
+// server is what a test uses the API server by.
+func (c *control) server(t *testing.T) *Server {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	s := &Server{control: c, Config: config, dir: t.TempDir()}
+	if s.Client, err = client.New(config, client.Options{Scheme: Scheme()}); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
@@ -112,71 +133,82 @@ func Scheme() *runtime.Scheme {
 	return s
 }
 
-func (s *Server) start(tb testing.TB) error {
-	tb.Helper()
-	if err := os.WriteFile(filepath.Join(s.dir, "audit.yaml"), []byte(auditPolicy), 0o600); err != nil {
-		return err
-	}
-	launchers, err := s.launchers("etcd", "kube-apiserver")
+// start starts an API server with files in a directory. It may outlive the test.
+func start(t *testing.T, home string, synced bool) (*control, error) {
+	t.Helper()
+	programs, err := binaries.Ensure(t.Context(), os.Stderr, binaries.Etcd, binaries.Kubernetes)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	log, err := os.Create(filepath.Join(s.dir, "apiserver.log"))
+	c := &control{home: home, programs: programs, audit: auditLog{file: filepath.Join(home, "audit.log")}}
+	if err := os.WriteFile(filepath.Join(home, "audit.yaml"), []byte(auditPolicy), 0o600); err != nil {
+		return nil, err
+	}
+	if c.env, err = c.environment(t, synced); err != nil {
+		return nil, err
+	}
+	if _, err := c.env.Start(); err != nil {
+		return nil, errors.Join(err, errors.New(c.log()), c.env.Stop())
+	}
+	return c, os.WriteFile(c.kubeconfig(), c.env.KubeConfig, 0o600)
+}
+
+// environment is what envtest starts.
+func (c *control) environment(t *testing.T, synced bool) (*envtest.Environment, error) {
+	t.Helper()
+	launchers, err := c.launchers("etcd", "kube-apiserver")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	server := &envtest.APIServer{Path: launchers[1], CertDir: s.sub("certificates"), Err: log}
+	log, err := os.Create(filepath.Join(c.home, "apiserver.log"))
+	if err != nil {
+		return nil, err
+	}
+	server := &envtest.APIServer{Path: launchers[1], CertDir: sub(c.home, "certificates"), Err: log}
 	// Of themselves they take ports that were free a moment ago.
-	if server.Address, server.Port, err = net.SplitHostPort(freeAddress(tb)); err != nil {
-		return err
+	if server.Address, server.Port, err = net.SplitHostPort(freeAddress(t)); err != nil {
+		return nil, err
 	}
 	server.Configure().
-		Set("audit-policy-file", filepath.Join(s.dir, "audit.yaml")).
-		Set("audit-log-path", s.audit).
+		Set("audit-policy-file", filepath.Join(c.home, "audit.yaml")).
+		Set("audit-log-path", c.audit.file).
 		Set("audit-log-mode", "blocking"). // what a client was answered is in the log
 		Set("profiling", "false")
-	etcd := &envtest.Etcd{Path: launchers[0], DataDir: s.sub("etcd"), URL: &url.URL{Scheme: "http", Host: freeAddress(tb)}}
-	etcd.Configure().Set("listen-peer-urls", "http://"+freeAddress(tb))
-	if s.syncs {
+	etcd := &envtest.Etcd{Path: launchers[0], DataDir: sub(c.home, "etcd"), URL: &url.URL{Scheme: "http", Host: freeAddress(t)}}
+	etcd.Configure().Set("listen-peer-urls", "http://"+freeAddress(t))
+	if synced {
 		etcd.Configure().Disable("unsafe-no-fsync") // which envtest asks for
 	}
-	s.env = &envtest.Environment{
-		ControlPlane: envtest.ControlPlane{
-			Etcd:      etcd,
-			APIServer: server,
-		},
+	return &envtest.Environment{
+		ControlPlane:             envtest.ControlPlane{Etcd: etcd, APIServer: server},
 		CRDDirectoryPaths:        []string{filepath.Join(root, "charts/railhead/crds")},
 		ErrorIfCRDPathMissing:    true,
 		ControlPlaneStartTimeout: Patience,
-	}
-	if s.Config, err = s.env.Start(); err != nil {
-		return errors.Join(err, s.env.Stop())
-	}
-	if err := os.WriteFile(s.kubeconfig(), s.env.KubeConfig, 0o600); err != nil {
-		return err
-	}
-	s.Client, err = client.New(s.Config, client.Options{Scheme: Scheme()})
-	return err
+	}, nil
 }
 
-// sub makes a directory of its own for something.
-func (s *Server) sub(name string) string {
-	dir := filepath.Join(s.dir, name)
+// sub makes a directory for something of the test.
+func (s *Server) sub(name string) string { return sub(s.dir, name) }
+
+func sub(dir, name string) string {
+	dir = filepath.Join(dir, name)
 	utilruntime.Must(os.MkdirAll(dir, 0o700))
 	return dir
 }
 
 // User is a configuration for another user, of whom the audit log tells.
-func (s *Server) User(tb testing.TB, name string, groups ...string) *rest.Config {
-	tb.Helper()
+func (s *Server) User(t *testing.T, name string, groups ...string) *rest.Config {
+	t.Helper()
 	user, err := s.env.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
 	if err != nil {
-		tb.Fatal(err)
+		t.Fatal(err)
 	}
 	return user.Config()
 }
 
-func (s *Server) log() string {
-	text, _ := os.ReadFile(filepath.Join(s.dir, "apiserver.log"))
+func (c *control) kubeconfig() string { return filepath.Join(c.home, "kubeconfig") }
+
+func (c *control) log() string {
+	text, _ := os.ReadFile(filepath.Join(c.home, "apiserver.log"))
 	return lastLines(string(text), 30)
 }

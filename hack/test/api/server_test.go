@@ -8,7 +8,7 @@ import (
 // TestServer shows that the harness itself works: the API server serves our
 // kinds, kubectl reaches it, and the log has what was written.
 func TestServer(t *testing.T) {
-	s := Require(t)
+	s := Exclusive(t)
 	said := s.MustApply(t, `
 apiVersion: spiderpool.spidernet.io/v2beta1
 kind: SpiderReservedIP

@@ -110,15 +110,15 @@ func (s *service) accept(ctx context.Context, listener net.Listener, replicas []
 		go func() {
 			defer s.keep(connection, false)
 			if i := s.next(); i >= 0 {
-				join(ctx, connection, replicas[i].WebhookAddress)
+				join(ctx, connection, "tcp", replicas[i].WebhookAddress)
 			}
 		}()
 	}
 }
 
 // join copies both ways until one side or the test ends.
-func join(ctx context.Context, connection net.Conn, address string) {
-	other, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+func join(ctx context.Context, connection net.Conn, network, address string) {
+	other, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {
 		return
 	}

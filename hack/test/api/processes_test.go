@@ -1,0 +1,162 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"railhead/hack/program"
+)
+
+// Process is a replica of the controller as the program that is shipped.
+type Process struct {
+	WebhookAddress, HealthAddress string
+
+	pid   int
+	log   *buffer
+	ended chan struct{}
+	err   error
+}
+
+// buildMu is held by who compiles our programs.
+var buildMu sync.Mutex
+
+// builtPrograms is the directory of our programs. The first test that wants them
+// compiles them for all, outside of network namespaces.
+func builtPrograms(t *testing.T) string {
+	t.Helper()
+	buildMu.Lock()
+	defer buildMu.Unlock()
+	dir := filepath.Join(os.Getenv(sharedEnv), "programs")
+	if isFile(dir) {
+		return dir
+	}
+	unfinished := dir + ".unfinished"
+	err := program.Run(program.Command(t.Context(), "go", "build", "-o", unfinished+"/",
+		"railhead/cmd/railhead", "railhead/cmd/railhead-cni", "railhead/cmd/railhead-controller"))
+	if err == nil {
+		err = os.Rename(unfinished, dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Spawn starts a replica. webhookURL is where the API server finds it; empty: by
+// itself. It is killed at the end of the test, and with the test program.
+func (s *Server) Spawn(t *testing.T, r Replica, webhookURL string) *Process {
+	t.Helper()
+	s.Install(t)
+	p := &Process{WebhookAddress: freeAddress(t), HealthAddress: freeAddress(t), log: &buffer{}, ended: make(chan struct{})}
+	if webhookURL == "" {
+		webhookURL = "https://" + p.WebhookAddress
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := program.Command(
+		ctx, filepath.Join(builtPrograms(t), "railhead-controller"), "--kubeconfig", s.replicaKubeconfig(t, r), "--namespace", Namespace,
+		"--webhook-listen", p.WebhookAddress, "--health-listen", p.HealthAddress, "--metrics-listen", "",
+		"--webhook-url", webhookURL, "--owner-cluster-role", clusterRole, fmt.Sprintf("--leader-elect=%v", r.Elected), "--log.level", "debug",
+	)
+	if r.Elected { // another one leads soon after the leader is gone
+		cmd.Args = append(cmd.Args, "--leader-lease-duration=10s", "--leader-renew-deadline=8s", "--leader-retry-period=1s")
+	}
+	cmd.Stdout, cmd.Stderr = p.log, p.log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.pid = cmd.Process.Pid
+	go func() {
+		defer close(p.ended)
+		p.err = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-p.ended
+		if t.Failed() {
+			t.Logf("log of controller %s:\n%s", r.Name, lastLines(p.log.String(), 60))
+		}
+	})
+	return p
+}
+
+func (s *Server) replicaKubeconfig(t *testing.T, r Replica) string {
+	t.Helper()
+	config := s.replicaConfig(t, r)
+	file := filepath.Join(s.sub("replicas"), r.Name)
+	err := clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: cmp.Or(r.Server, config.Host), CertificateAuthorityData: config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"test": {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
+		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "test"}},
+		CurrentContext: "test",
+	}, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// AwaitReady waits until the process says that it is ready.
+func (p *Process) AwaitReady(t *testing.T) {
+	t.Helper()
+	Eventually(t, func() string {
+		if p.Ended() {
+			t.Fatalf("the controller has ended: %v\n%s", p.err, lastLines(p.log.String(), 30))
+		}
+		return ready(p.HealthAddress)
+	})
+}
+
+// AwaitEnd waits until the process has ended.
+func (p *Process) AwaitEnd(t *testing.T) {
+	t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(Patience):
+		t.Fatal("the controller does not end")
+	}
+}
+
+// Ended says whether the process has.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Signal sends the process a signal.
+func (p *Process) Signal(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(p.pid, signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Resident is the memory of the process in bytes.
+func (p *Process) Resident(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	kib, err := strconv.Atoi(strings.Fields(rest)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib << 10
+}
