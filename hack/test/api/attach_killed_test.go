@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -14,28 +12,16 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 )
 
-// How many pods come and go in TestAttachKilled, and how often the agent is killed
-// meanwhile; fewer with -short. A seed of another run makes seats choose as they
-// did, and kills come after the same times. The test in its namespaces is told by
-// the environment, which is all that it inherits.
-const (
-	attachSeedEnv                 = "RAILHEAD_ATTACH_SEED"
-	attachCyclesEnv               = "RAILHEAD_ATTACH_PODS"
-	attachKillsEnv                = "RAILHEAD_ATTACH_KILLS"
-	attachCycles, attachKills     = 500, 200
-	shortAttachCycles, shortKills = 50, 20
-	attachSeats                   = 6
-)
+// attachSeats is how many pods there are at once.
+const attachSeats = 6
 
-// TestAttachKilled has 500 pods with eight rails come and go while the agent of
-// their node is killed 200 times. No address is given out twice, every pod gets its
+// TestAttachKilled has 50 pods with eight rails come and go while the agent of
+// their node is killed 20 times, by night 500 and 200 times. No address is given out twice, every pod gets its
 // rails or an error that says what to do, and when it is over kernel, records,
 // ledger and API server agree. When all pods are gone, so is all that they had.
 func TestAttachKilled(t *testing.T) {
-	shortStorm(t)
 	inAttachNode(t, 4*attachSeats, func(n *attachNode) {
-		seed := attachSeed(t)
-		cycles, kills := number(t, attachCyclesEnv, attachCycles), number(t, attachKillsEnv, attachKills)
+		seed, cycles, kills := seed(t), times(50, 500), times(20, 200)
 		n.start(t)
 		r := n.runtime(t, n.awaitNetwork(t, "1.1.0"))
 		n.warm(t)
@@ -56,31 +42,6 @@ func TestAttachKilled(t *testing.T) {
 		n.same(t, before)
 		st.agreeCluster(t)
 	})
-}
-
-// shortStorm has the environment ask for a smaller storm with -short, if it does not ask for one already.
-func shortStorm(t *testing.T) {
-	t.Helper()
-	for name, n := range map[string]int{attachCyclesEnv: shortAttachCycles, attachKillsEnv: shortKills} {
-		if testing.Short() && os.Getenv(name) == "" {
-			if err := os.Setenv(name, strconv.Itoa(n)); err != nil { //nolint:usetesting // t.Setenv is not for tests in parallel
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
-func attachSeed(t *testing.T) uint64 {
-	t.Helper()
-	seed := rand.Uint64N(1 << 32)
-	if text := os.Getenv(attachSeedEnv); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 32); err != nil {
-			t.Fatalf("%s=%q: want a number", attachSeedEnv, text)
-		}
-	}
-	t.Logf("%s=%d", attachSeedEnv, seed)
-	return seed
 }
 
 // run is the storm.

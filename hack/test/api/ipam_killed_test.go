@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"sync"
@@ -16,13 +15,6 @@ import (
 	"railhead/hack/cluster/binaries"
 	"railhead/internal/ipam/holder"
 	"railhead/internal/kernel/kerneltest"
-)
-
-// killsEnv says how often TestAddressesKilled kills. Ten times the usual number,
-// 1,000, takes about ten times as long.
-const (
-	killsEnv   = "RAILHEAD_IPAM_KILLS"
-	usualKills = 100
 )
 
 // moments in the order in which they are tried.
@@ -48,7 +40,7 @@ func TestAddressesKilled(t *testing.T) {
 		if err := makeDefaultRoute(); err != nil {
 			t.Fatal(err)
 		}
-		total := number(t, killsEnv, usualKills)
+		total := times(48, 1000)
 		const nodes, seats, addresses = 3, 8, 21
 		s := Own(t)
 		s.Configure(t, usual)
@@ -58,7 +50,7 @@ func TestAddressesKilled(t *testing.T) {
 
 		t.Run("agents", func(t *testing.T) {
 			s.Spawn(t, Replica{Name: "replica"}, "").AwaitReady(t)
-			st.run(t, all, func() { st.killAgents(t, total-controllers, rand.IntN(agentDooms)) })
+			st.run(t, all, func() { st.killAgents(t, total-controllers, int(seed(t)%agentDooms)) })
 			st.agree(t)
 		})
 		if t.Failed() {

@@ -16,13 +16,10 @@ import (
 	"railhead/internal/ipam/holder"
 )
 
-// A pod waits for so long at a time, and so often while there is a controller:
-// after that, what there is for it is lost. There are more pods than addresses,
-// so that some always wait.
-const (
-	waitsFor  = 5 * time.Second
-	waitsMost = 36
-)
+// waitsFor is how long a pod waits for addresses at a time. There are more pods than
+// addresses, so that some always wait; what there is for one that waits for all of
+// Patience while there is a controller is lost.
+const waitsFor = 5 * time.Second
 
 // seat is what one pod after the other has on a node.
 type seat struct {
@@ -91,7 +88,7 @@ func (s *seat) start(t *testing.T) bool {
 		t.Error(err)
 		return false
 	}
-	for refused := 0; ; {
+	for began := time.Now(); ; {
 		a, err := s.ask(t, s.order())
 		switch {
 		case errors.Is(err, errNoAgent):
@@ -108,9 +105,9 @@ func (s *seat) start(t *testing.T) bool {
 				return false
 			}
 			if s.uncontrolled.Load() {
-				continue
+				began = time.Now()
 			}
-			if refused++; refused == waitsMost {
+			if time.Since(began) > Patience {
 				t.Errorf("%s gets no addresses: %s", s.pod.Name, a.Error)
 				return false
 			}

@@ -3,7 +3,6 @@ package api
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -102,18 +101,4 @@ func (st *stress) livingPods(t *testing.T) []corev1.Pod {
 		t.Fatal(err)
 	}
 	return list.Items
-}
-
-// number is a number of the environment, or what it is by default.
-func number(t *testing.T, name string, usual int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return usual
-	}
-	var n int
-	if _, err := fmt.Sscan(text, &n); err != nil || n < 1 {
-		t.Fatalf("%s=%q: want a number above 0", name, text)
-	}
-	return n
 }

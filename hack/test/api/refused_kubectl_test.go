@@ -14,10 +14,6 @@ import (
 	"railhead/internal/golden"
 )
 
-// lag is how long what is there may take to reach the webhooks: a case that is
-// accepted is undone and tried again for so long.
-const lag = 20 * time.Second
-
 // TestRefused applies every case with kubectl, and wants it to be refused with
 // its text and nothing to have changed.
 func TestRefused(t *testing.T) {
@@ -102,12 +98,12 @@ func (s *Server) undo(t *testing.T, c *refusal) {
 	s.endDefinitions(t)
 }
 
-// awaitRefusal tries until a case is refused, or until what is there must have
-// been known for long.
+// awaitRefusal tries until a case is refused: what is there may reach the webhooks
+// late. A case that is accepted is undone before it is tried again.
 func (s *Server) awaitRefusal(t *testing.T, c *refusal) Said {
 	t.Helper()
 	wrong := document(t, c.wrong(t))
-	for start := time.Now(); ; time.Sleep(lag / 100) {
+	for start := time.Now(); ; time.Sleep(200 * time.Millisecond) {
 		var said Said
 		switch {
 		case c.Delete:
@@ -115,7 +111,7 @@ func (s *Server) awaitRefusal(t *testing.T, c *refusal) Said {
 		default:
 			said = s.Apply(t, wrong)
 		}
-		if said.Failed || time.Since(start) > lag || c.Delete {
+		if said.Failed || time.Since(start) > Patience || c.Delete {
 			return said
 		}
 		if c.Update != nil {
