@@ -26,8 +26,8 @@ func (st *attachStorm) agree(t *testing.T, before nodeState) {
 	for _, s := range st.seats {
 		if all, found, err := inSandbox(s.sandbox.path); err != nil {
 			t.Error(err)
-		} else if rails, err := mustRails(found); err != nil || !maps.Equal(rails, s.found) || hasRails(all, rails) != nil {
-			t.Errorf("%s was told %v, and has %v, %v, %v", s.sandbox.id, s.found, found, err, hasRails(all, rails))
+		} else if rails, err := s.mustRails(found); err != nil || !maps.Equal(rails, s.found) || s.hasRails(all, rails) != nil {
+			t.Errorf("%s was told %v, and has %v, %v, %v", s.sandbox.id, s.found, found, err, s.hasRails(all, rails))
 		}
 		Eventually(t, func() string { // the agent may just have begun
 			if err := st.r.check(t.Context(), s.sandbox); err != nil {
@@ -47,7 +47,7 @@ func (st *attachStorm) agree(t *testing.T, before nodeState) {
 	}
 	st.agreeNode(t, before.Kernel, now)
 	st.agreePods(t)
-	st.agreeCluster(t)
+	st.agreeCluster(t, st.rails.book)
 }
 
 // agreeNode wants nothing on the node but what living pods need there: a link of
@@ -95,7 +95,7 @@ func (st *attachStorm) agreePods(t *testing.T) {
 func (n *attachNode) tells(t *testing.T, name string, want map[string]netip.Addr) string {
 	t.Helper()
 	pod := &corev1.Pod{}
-	if err := n.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, pod); err != nil {
+	if err := n.Get(t.Context(), client.ObjectKey{Namespace: n.name, Name: name}, pod); err != nil {
 		return err.Error()
 	}
 	var status []npwg.NetworkStatus
@@ -118,9 +118,9 @@ func (n *attachNode) tells(t *testing.T, name string, want map[string]netip.Addr
 	return ""
 }
 
-// agreeCluster wants ledger, leases, SpiderEndpoints and `railhead addresses` to
+// agreeCluster wants ledgers, leases, SpiderEndpoints and `railhead addresses` to
 // tell what pods have.
-func (st *attachStorm) agreeCluster(t *testing.T) {
+func (n *attachNode) agreeCluster(t *testing.T, has *book) {
 	t.Helper()
-	(&stress{Server: st.Server, book: st.rails.book}).agreeCluster(t)
+	(&stress{Server: n.Server, book: has, namespace: n.name, prefix: n.name + "-"}).agreeCluster(t)
 }

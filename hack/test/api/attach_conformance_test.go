@@ -12,38 +12,41 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"railhead/hack/cluster/binaries"
-	"railhead/internal/kernel/kerneltest"
 	"railhead/internal/kernel/rtnl"
 )
 
 // versionsOfCNI are all that there are for lists of plugins.
 func versionsOfCNI() []string { return []string{"0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"} }
 
-// inAttachNode runs fn on a node with rails and pools, with a controller.
-func inAttachNode(t *testing.T, addresses int, fn func(n *attachNode)) {
+// inAttachNode runs fn on a node with rails and pools of 10.NET.0.0/16, with the
+// shared API server and its controller.
+func inAttachNode(t *testing.T, name string, net, addresses int, fn func(n *attachNode)) {
 	t.Helper()
 	t.Parallel()
-	Wanted(t)
-	if _, err := binaries.Ensure(t.Context(), t.Output(), binaries.Etcd, binaries.Kubernetes, binaries.CNI); err != nil {
-		t.Fatal(err) // before there is no network
-	}
-	builtPrograms(t)
-	kerneltest.NetNS(t, func() {
+	s := Shared(t)
+	attachPrograms(t)
+	s.InNetNS(t, func() {
 		if err := makeDefaultRoute(); err != nil {
 			t.Fatal(err)
 		}
-		s := Own(t)
-		s.Configure(t, usual)
-		s.Control(t, Replica{})
-		fn(s.newAttachNode(t, "node1", addresses))
+		fn(s.newAttachNode(t, name, net, addresses))
 	})
+}
+
+// attachPrograms has everything that a node needs where there is a network to get it by.
+func attachPrograms(t *testing.T) {
+	t.Helper()
+	if _, err := binaries.Ensure(t.Context(), t.Output(), binaries.Etcd, binaries.Kubernetes, binaries.CNI); err != nil {
+		t.Fatal(err)
+	}
+	builtPrograms(t)
 }
 
 // TestAttachConformance has libcni, as container runtimes do, and cnitool make
 // every call in every version to railhead-cni, whose agent attaches pods to the
 // cluster's own network and eight rails.
 func TestAttachConformance(t *testing.T) {
-	inAttachNode(t, 20, func(n *attachNode) {
+	inAttachNode(t, "conform", 211, 20, func(n *attachNode) {
 		n.start(t)
 		n.awaitNetwork(t, "1.1.0")
 		n.awaitServed(t)
@@ -147,9 +150,9 @@ func (n *attachNode) isAttached(t *testing.T, s *podSandbox, result *types100.Re
 	if err != nil {
 		t.Fatal(err)
 	}
-	rails, err := mustRails(found)
+	rails, err := n.mustRails(found)
 	if err == nil {
-		err = hasRails(all, rails)
+		err = n.hasRails(all, rails)
 	}
 	if err != nil {
 		t.Error(err)

@@ -84,7 +84,7 @@ func inSandbox(path string) (contents, map[string][]netip.Addr, error) {
 
 // hasRails says what a pod's namespace lacks of eight rails with their addresses,
 // rules and tables, and of its eth0; nil if that is nothing.
-func hasRails(all contents, rails map[string]netip.Addr) error {
+func (n *attachNode) hasRails(all contents, rails map[string]netip.Addr) error {
 	var errs []error
 	want := func(list []string, text string) {
 		if !slices.Contains(list, text) {
@@ -95,11 +95,11 @@ func hasRails(all contents, rails map[string]netip.Addr) error {
 	for rail := range attachRails {
 		name := fmt.Sprintf("net%d", 1+rail)
 		want(all.Addresses, fmt.Sprintf("%s %s/24", name, rails[name]))
-		want(all.Routes, fmt.Sprintf("%d unicast 0.0.0.0/0 %s via 10.211.%d.254", 100+rail, name, 1+rail))
+		want(all.Routes, fmt.Sprintf("%d unicast 0.0.0.0/0 %s via 10.%d.%d.254", 100+rail, name, n.net, 1+rail))
 		if !slices.ContainsFunc(all.Rules, func(rule string) bool {
 			var priority int
-			n, _ := fmt.Sscanf(rule, "inet %d from "+rails[name].String()+fmt.Sprintf("/32 to invalid Prefix lookup %d", 100+rail), &priority)
-			return n == 1
+			_, err := fmt.Sscanf(rule, "inet %d from "+rails[name].String()+fmt.Sprintf("/32 to invalid Prefix lookup %d", 100+rail), &priority)
+			return err == nil
 		}) {
 			errs = append(errs, fmt.Errorf("no rule from %s to table %d in %q", rails[name], 100+rail, all.Rules))
 		}

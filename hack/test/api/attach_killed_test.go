@@ -20,7 +20,7 @@ const attachSeats = 6
 // rails or an error that says what to do, and when it is over kernel, records,
 // ledger and API server agree. When all pods are gone, so is all that they had.
 func TestAttachKilled(t *testing.T) {
-	inAttachNode(t, 4*attachSeats, func(n *attachNode) {
+	inAttachNode(t, "storm", 213, 4*attachSeats, func(n *attachNode) {
 		seed, cycles, kills := seed(t), times(50, 500), times(20, 200)
 		n.start(t)
 		r := n.runtime(t, n.awaitNetwork(t, "1.1.0"))
@@ -40,7 +40,7 @@ func TestAttachKilled(t *testing.T) {
 			}
 		}
 		n.same(t, before)
-		st.agreeCluster(t)
+		st.agreeCluster(t, st.rails.book)
 	})
 }
 

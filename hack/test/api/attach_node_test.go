@@ -32,7 +32,8 @@ const clusterNetworkFile = "10-cluster.conflist"
 // network is that of the CNI project.
 type attachNode struct {
 	*Server
-	name       string
+	name       string // of the node, and of the namespace of its pods and networks
+	net        int    // the second byte of addresses of rails
 	set        *binaries.Set
 	programs   string // directory of what is shipped
 	bin, conf  string // where the runtime looks for plugins and networks
@@ -46,7 +47,7 @@ type attachNode struct {
 
 // newAttachNode makes the node, its eight pools and their networks gpu1 to gpu8.
 // No agent is started. To be called in [kerneltest.NetNS], with a controller.
-func (s *Server) newAttachNode(t *testing.T, name string, addresses int) *attachNode {
+func (s *Server) newAttachNode(t *testing.T, name string, net, addresses int) *attachNode {
 	t.Helper()
 	set, err := binaries.Ensure(t.Context(), t.Output(), binaries.CNI)
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *Server) newAttachNode(t *testing.T, name string, addresses int) *attach
 	}
 	s.InstallAgents(t)
 	n := &attachNode{
-		Server: s, name: name, set: set, programs: builtPrograms(t), bin: s.sub("cni/bin"), conf: s.sub("cni/net.d"),
+		Server: s, name: name, net: net, set: set, programs: builtPrograms(t), bin: s.sub("cni/bin"), conf: s.sub("cni/net.d"),
 		run: s.sub("run"), namespaces: s.sub("netns"), kubeconfig: s.agentKubeconfig(t, name), fabric: kerneltest.NewNetNS(t),
 		kernel: kernelIn(t, 0), lives: &agentLives{next: make(chan struct{})},
 	}
@@ -105,7 +106,7 @@ func (n *attachNode) makeRails(t *testing.T) {
 	}
 	fabric := kernelIn(t, int(n.fabric.Fd()))
 	for rail := range attachRails {
-		gateway := netip.MustParsePrefix(fmt.Sprintf("10.211.%d.254/24", 1+rail))
+		gateway := netip.MustParsePrefix(fmt.Sprintf("10.%d.%d.254/24", n.net, 1+rail))
 		err := errors.Join(append(
 			n.kernel.Do(rtnl.LinkAdd{
 				Name: railName(rail), Kind: "veth", Index: 110 + rail, Up: true,
@@ -130,6 +131,7 @@ func (n *attachNode) makeRails(t *testing.T) {
 // makeObjects makes the node, pools and networks.
 func (n *attachNode) makeObjects(t *testing.T, addresses int) {
 	t.Helper()
+	n.namespace(t, n.name, nil)
 	node := NodeObject(n.name)
 	if err := n.Create(t.Context(), node); err != nil {
 		t.Fatal(err)
@@ -142,13 +144,13 @@ func (n *attachNode) makeObjects(t *testing.T, addresses int) {
 		n.Make(t, Objects(t, fmt.Sprintf(`
 apiVersion: spiderpool.spidernet.io/v2beta1
 kind: SpiderIPPool
-metadata: {name: gpu%[1]d}
-spec: {ipVersion: 4, subnet: 10.211.%[1]d.0/24, ips: [10.211.%[1]d.1-10.211.%[1]d.%[2]d], gateway: 10.211.%[1]d.254}
-`, 1+rail, addresses))[0])
+metadata: {name: %[3]s-gpu%[1]d}
+spec: {ipVersion: 4, subnet: 10.%[4]d.%[1]d.0/24, ips: [10.%[4]d.%[1]d.1-10.%[4]d.%[1]d.%[2]d], gateway: 10.%[4]d.%[1]d.254}
+`, 1+rail, addresses, n.name, n.net))[0])
 		config := fmt.Sprintf(`{"cniVersion":"0.3.1","name":"gpu%[1]d","plugins":[`+
-			`{"type":"macvlan","master":%[2]q,"mode":"bridge","ipam":{"type":"spiderpool","default_ipv4_ippool":["gpu%[1]d"]}},{"type":"coordinator"}]}`, 1+rail, railName(rail))
+			`{"type":"macvlan","master":%[2]q,"mode":"bridge","ipam":{"type":"spiderpool","default_ipv4_ippool":["%[3]s-gpu%[1]d"]}},{"type":"coordinator"}]}`, 1+rail, railName(rail), n.name)
 		nad := &cniv1.NetworkAttachmentDefinition{
-			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("gpu%d", 1+rail)},
+			ObjectMeta: metav1.ObjectMeta{Namespace: n.name, Name: fmt.Sprintf("gpu%d", 1+rail)},
 			Spec:       cniv1.NetworkAttachmentDefinitionSpec{Config: config},
 		}
 		if err := n.Create(t.Context(), nad); err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 	corev1 "k8s.io/api/core/v1"
+
+	"railhead/internal/kernel/kerneltest"
 )
 
 // attachedPod is a pod of the outage with what it was told.
@@ -26,7 +28,17 @@ type attachedPod struct {
 // before, and what is attached stays so. When the server is there again, it is told
 // all that.
 func TestAttachOutage(t *testing.T) {
-	inAttachNode(t, 40, func(n *attachNode) {
+	t.Parallel()
+	Wanted(t)
+	attachPrograms(t)
+	kerneltest.NetNS(t, func() {
+		if err := makeDefaultRoute(); err != nil {
+			t.Fatal(err)
+		}
+		s := Own(t) // it is stopped
+		s.Configure(t, usual)
+		s.Control(t, Replica{})
+		n := s.newAttachNode(t, "outage", 214, 40)
 		n.start(t)
 		r := n.runtime(t, n.awaitNetwork(t, "1.1.0"))
 		n.warm(t)
@@ -103,7 +115,7 @@ func (n *attachNode) attached(t *testing.T, r *containerRuntime, s *podSandbox) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	rails, err := mustRails(found)
+	rails, err := n.mustRails(found)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,5 +175,5 @@ func (n *attachNode) caughtUp(t *testing.T, all ...*attachedPod) {
 		}
 		Eventually(t, func() string { return n.tells(t, p.pod.Name, want) })
 	}
-	(&stress{Server: n.Server, book: rails.book}).agreeCluster(t)
+	n.agreeCluster(t, rails.book)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cniv1 "railhead/api/cni/v1"
@@ -40,9 +39,10 @@ type podSandbox struct {
 func (n *attachNode) railsPod(name string) *corev1.Pod {
 	var networks []string
 	for rail := range attachRails {
-		networks = append(networks, fmt.Sprintf("%s/gpu%d", metav1.NamespaceDefault, 1+rail))
+		networks = append(networks, fmt.Sprintf("%s/gpu%d", n.name, 1+rail))
 	}
 	p := podOn(n.name, name)
+	p.Namespace = n.name
 	p.Annotations = map[string]string{cniv1.AnnotationNetworks: strings.Join(networks, ",")}
 	return p
 }
@@ -129,11 +129,11 @@ func clear(err error) error {
 }
 
 // mustRails are the addresses of a pod's rails, by interface; each has one.
-func mustRails(found map[string][]netip.Addr) (map[string]netip.Addr, error) {
+func (n *attachNode) mustRails(found map[string][]netip.Addr) (map[string]netip.Addr, error) {
 	rails := map[string]netip.Addr{}
 	for rail := range attachRails {
 		name := fmt.Sprintf("net%d", 1+rail)
-		subnet := netip.MustParsePrefix(fmt.Sprintf("10.211.%d.0/24", 1+rail))
+		subnet := netip.MustParsePrefix(fmt.Sprintf("10.%d.%d.0/24", n.net, 1+rail))
 		if len(found[name]) != 1 || !subnet.Contains(found[name][0]) {
 			return nil, fmt.Errorf("%s has %v, want one address of %s", name, found[name], subnet)
 		}

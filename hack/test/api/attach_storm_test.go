@@ -145,9 +145,9 @@ func (s *attachSeat) attached(t *testing.T, result *types100.Result) bool {
 		t.Error(err)
 		return false
 	}
-	s.found, err = mustRails(found)
+	s.found, err = s.mustRails(found)
 	if err == nil {
-		err = hasRails(all, s.found)
+		err = s.hasRails(all, s.found)
 	}
 	if err != nil {
 		t.Errorf("%s: %v", s.sandbox.id, err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"railhead/api/railhead/v1alpha1"
 	"railhead/api/spiderpool/v2beta1"
@@ -62,11 +62,14 @@ func (st *stress) overview(t *testing.T, has, nodes, held map[string]string) str
 	}
 	used, all := map[string]string{}, map[string]string{}
 	for _, r := range books.Runs {
+		if !strings.HasPrefix(r.Pool, st.prefix) {
+			continue
+		}
 		maps.Copy(all, each(t, r.Node, r.Addresses))
 		if r.State != overview.StateUsed {
 			continue
 		}
-		pod := strings.TrimPrefix(r.Pod, metav1.NamespaceDefault+"/")
+		pod := strings.TrimPrefix(r.Pod, st.namespace+"/")
 		if nodes[pod] != r.Node {
 			return fmt.Sprintf("railhead addresses to say that %s is on %s, not on %s", pod, nodes[pod], r.Node)
 		}
@@ -92,6 +95,9 @@ func (st *stress) ledgers(t *testing.T) map[string]string {
 	}
 	held := map[string]string{}
 	for i := range list.Items {
+		if !strings.HasPrefix(list.Items[i].Name, st.prefix) {
+			continue
+		}
 		for _, run := range list.Items[i].Spec.Runs {
 			maps.Copy(held, each(t, run.Node, run.Addresses))
 		}
@@ -109,6 +115,9 @@ func (st *stress) leases(t *testing.T) map[string]string {
 	granted := map[string]string{}
 	for i := range list.Items {
 		for _, pool := range list.Items[i].Status.Pools {
+			if !strings.HasPrefix(pool.Pool, st.prefix) {
+				continue
+			}
 			for _, grant := range pool.Grants {
 				maps.Copy(granted, each(t, list.Items[i].Name, grant.Addresses...))
 			}
@@ -137,7 +146,7 @@ func each(t *testing.T, holder string, ranges ...string) map[string]string {
 func (st *stress) endpoints(t *testing.T) map[string]string {
 	t.Helper()
 	var list v2beta1.SpiderEndpointList
-	if err := st.List(t.Context(), &list); err != nil {
+	if err := st.List(t.Context(), &list, client.InNamespace(st.namespace)); err != nil {
 		t.Fatal(err)
 	}
 	told := map[string]string{}

@@ -19,10 +19,12 @@ import (
 type stress struct {
 	*Server
 	*book
-	pools []holder.PoolRef
-	nodes []*stressNode
-	done  chan struct{} // closed: no pod comes or goes any more
-	idle  sync.WaitGroup
+	namespace string // of pods
+	prefix    string // of the names of pools
+	pools     []holder.PoolRef
+	nodes     []*stressNode
+	done      chan struct{} // closed: no pod comes or goes any more
+	idle      sync.WaitGroup
 	// uncontrolled says that controllers die one after the other, so that pods may
 	// wait for as long as that takes.
 	uncontrolled atomic.Bool
@@ -41,7 +43,7 @@ type stressNode struct {
 func newStress(t *testing.T, s *Server, nodes, seats int, pools ...holder.PoolRef) (*stress, []*seat) {
 	t.Helper()
 	s.InstallAgents(t)
-	st := &stress{Server: s, book: newBook(), pools: pools, done: make(chan struct{})}
+	st := &stress{Server: s, book: newBook(), namespace: metav1.NamespaceDefault, pools: pools, done: make(chan struct{})}
 	var all []*seat
 	for i := range nodes {
 		name := fmt.Sprintf("node%d", i)
@@ -97,7 +99,7 @@ func (n *stressNode) current() (*nodeProcess, <-chan struct{}) {
 func (st *stress) livingPods(t *testing.T) []corev1.Pod {
 	t.Helper()
 	var list corev1.PodList
-	if err := st.List(t.Context(), &list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+	if err := st.List(t.Context(), &list, client.InNamespace(st.namespace)); err != nil {
 		t.Fatal(err)
 	}
 	return list.Items

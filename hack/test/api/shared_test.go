@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -63,14 +64,7 @@ func (h *sharedServer) use(t *testing.T, exclusive bool) *Server {
 		return h.joined(t, home)
 	}
 	if h.control == nil {
-		c, err := start(t, home, false)
-		if err == nil {
-			err = c.forwardFrom("unix", c.socket())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.control = c
+		h.start(t, home)
 	}
 	if exclusive && h.users > 0 {
 		t.Fatal("a test that is parallel has the API server to itself")
@@ -89,6 +83,18 @@ func (h *sharedServer) use(t *testing.T, exclusive bool) *Server {
 		s.AwaitReady(t, h.controller)
 	}
 	return s
+}
+
+func (h *sharedServer) start(t *testing.T, home string) {
+	t.Helper()
+	c, err := start(t, home, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := forward("unix", c.socket(), "tcp", c.server(t).address()); err != nil {
+		t.Fatal(errors.Join(err, c.env.Stop()))
+	}
+	h.control = c
 }
 
 // leave ends what the test has of the server. The last one leaves nothing there.
@@ -138,30 +144,28 @@ func (s *Server) InNetNS(t *testing.T, fn func()) {
 	t.Helper()
 	kerneltest.NetNS(t, func() {
 		t.Helper()
-		if err := s.forwardFrom("tcp", strings.TrimPrefix(s.Config.Host, "https://")); err != nil {
+		if err := forward("tcp", s.address(), "unix", s.socket()); err != nil {
 			t.Fatal(err)
 		}
 		fn()
 	})
 }
 
-// socket is the API server's in the file system, which all network namespaces share.
+// address is host:port of the API server.
+func (s *Server) address() string {
+	host, _ := url.Parse(s.Config.Host)
+	return host.Host
+}
+
+// socket leads to the API server too, from all network namespaces.
 func (c *control) socket() string { return filepath.Join(c.home, "api.sock") }
 
-// forwardFrom takes connections to the API server for as long as the process lives:
-// from its address to the socket, or from there to the address.
-func (c *control) forwardFrom(network, address string) error {
+// forward takes connections for as long as the process lives, and makes them to
+// another address.
+func forward(network, address, toNetwork, to string) error {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), network, address)
 	if err != nil {
 		return err
-	}
-	toNetwork, to := "unix", c.socket()
-	if network == "unix" {
-		host, err := url.Parse(c.env.Config.Host)
-		if err != nil {
-			return err
-		}
-		toNetwork, to = "tcp", strings.TrimPrefix(host.Host, "https://")
 	}
 	go func() {
 		for {
