@@ -240,22 +240,22 @@ func (s *Server) testFenced(t *testing.T) {
 // testDeletedPool has a pool stay while a node holds addresses of it, which are
 // revoked, and go with its ledger once they are back.
 func (s *Server) testDeletedPool(t *testing.T) {
-	s.handPool(t, "doomed", 3, 20)
-	s.handLease(t, "node1", wants("doomed", 3))
-	s.awaitLease(t, "node1", granted("doomed"))
-	pool := &v2beta1.SpiderIPPool{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}
+	s.handPool(t, "deleted", 3, 20)
+	s.handLease(t, "node1", wants("deleted", 3))
+	s.awaitLease(t, "node1", granted("deleted"))
+	pool := &v2beta1.SpiderIPPool{ObjectMeta: metav1.ObjectMeta{Name: "deleted"}}
 	if err := s.Delete(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitLease(t, "node1", func(l *v1alpha1.AddressLease) string {
 		for _, p := range l.Status.Pools {
-			if p.Pool == "doomed" && len(p.Revoke) > 0 {
+			if p.Pool == "deleted" && len(p.Revoke) > 0 {
 				return ""
 			}
 		}
 		return "that the node is asked to give them back"
 	})
-	s.awaitPool(t, "doomed", func(p *v2beta1.SpiderIPPool) string {
+	s.awaitPool(t, "deleted", func(p *v2beta1.SpiderIPPool) string {
 		if !slices.ContainsFunc(p.Status.Conditions, func(c metav1.Condition) bool {
 			return strings.Contains(c.Message, "are given back that nodes hold")
 		}) {
@@ -265,7 +265,7 @@ func (s *Server) testDeletedPool(t *testing.T) {
 	})
 	s.giveBack(t, "node1")
 	Eventually(t, func() string {
-		for _, o := range []client.Object{pool, &v1alpha1.PoolLedger{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}} {
+		for _, o := range []client.Object{pool, &v1alpha1.PoolLedger{ObjectMeta: metav1.ObjectMeta{Name: "deleted"}}} {
 			if err := s.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
 				return fmt.Sprintf("the end of %T: %v", o, err)
 			}

@@ -23,7 +23,7 @@ import (
 func (st *attachStorm) agree(t *testing.T, before nodeState) {
 	t.Helper()
 	wantRecords := []string{}
-	for _, s := range st.seats {
+	for _, s := range st.slots {
 		if all, found, err := inSandbox(s.sandbox.path); err != nil {
 			t.Error(err)
 		} else if rails, err := s.mustRails(found); err != nil || !maps.Equal(rails, s.found) || s.hasRails(all, rails) != nil {
@@ -47,7 +47,7 @@ func (st *attachStorm) agree(t *testing.T, before nodeState) {
 	}
 	st.agreeNode(t, before.Kernel, now)
 	st.agreePods(t)
-	st.agreeCluster(t, st.rails.book)
+	st.agreeCluster(t, st.rails)
 }
 
 // agreeNode wants nothing on the node but what living pods need there: a link of
@@ -57,12 +57,12 @@ func (st *attachStorm) agreeNode(t *testing.T, before contents, now nodeState) {
 	added := func(before, now []string) []string {
 		return slices.DeleteFunc(slices.Clone(now), func(text string) bool { return slices.Contains(before, text) })
 	}
-	if links := added(before.Links, now.Kernel.Links); len(links) != len(st.seats) {
-		t.Errorf("the node has the links %q of %d pods", links, len(st.seats))
+	if links := added(before.Links, now.Kernel.Links); len(links) != len(st.slots) {
+		t.Errorf("the node has the links %q of %d pods", links, len(st.slots))
 	}
 	known := []string{"10.212.0.1/32"} // the gateway, on each of these links
 	files := []string{}
-	for _, s := range st.seats {
+	for _, s := range st.slots {
 		known = append(known, s.eth0.String()+"/32")
 		for _, a := range s.found {
 			known = append(known, a.String()+"/32")
@@ -84,7 +84,7 @@ func (st *attachStorm) agreeNode(t *testing.T, before contents, now nodeState) {
 // agreePods waits until annotations of pods tell what these have.
 func (st *attachStorm) agreePods(t *testing.T) {
 	t.Helper()
-	for _, s := range st.seats {
+	for _, s := range st.slots {
 		want := map[string]netip.Addr{"eth0": s.eth0}
 		maps.Copy(want, s.found)
 		Eventually(t, func() string { return st.tells(t, s.sandbox.pod.Name, want) })
@@ -120,7 +120,7 @@ func (n *attachNode) tells(t *testing.T, name string, want map[string]netip.Addr
 
 // agreeCluster wants ledgers, leases, SpiderEndpoints and `railhead addresses` to
 // tell what pods have.
-func (n *attachNode) agreeCluster(t *testing.T, has *book) {
+func (n *attachNode) agreeCluster(t *testing.T, has *assigned) {
 	t.Helper()
-	(&stress{Server: n.Server, book: has, namespace: n.name, prefix: n.name + "-"}).agreeCluster(t)
+	(&stress{Server: n.Server, assigned: has, namespace: n.name, prefix: n.name + "-"}).agreeCluster(t)
 }

@@ -166,14 +166,14 @@ func (n *attachNode) cannot(t *testing.T, r *containerRuntime, s *podSandbox) {
 // these pods and of no others.
 func (n *attachNode) caughtUp(t *testing.T, all ...*attachedPod) {
 	t.Helper()
-	rails := addressBook{newBook()}
+	rails := newAssigned()
 	for _, p := range all {
 		want := map[string]netip.Addr{"eth0": netip.MustParseAddr(p.result.IPs[0].Address.IP.String())}
 		for name, a := range p.rails {
 			want[name] = a
-			rails.enter(t, p.pod.Name, a)
+			rails.assign(t, p.pod.Name, a)
 		}
 		Eventually(t, func() string { return n.tells(t, p.pod.Name, want) })
 	}
-	n.agreeCluster(t, rails.book)
+	n.agreeCluster(t, rails)
 }

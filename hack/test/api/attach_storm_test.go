@@ -19,45 +19,29 @@ import (
 type attachStorm struct {
 	*attachNode
 	r            *containerRuntime
-	rails, eth0s *addressBook
-	seats        []*attachSeat
-	cycles       atomic.Int64 // ADD and DEL of a pod that are done
+	rails, eth0s *assigned
+	slots        []*attachSlot
+	cycles       atomic.Int64  // ADD and DEL of a pod that are done
+	waiting      atomic.Int64  // pods that live until the agent was killed
+	killed       chan struct{} // closed after the last kill
 	over         chan struct{}
 
 	mu   sync.Mutex
 	said map[string]int // reasons why calls failed, and how often
 }
 
-// addressBook is the test's own record of who was told to have which address.
-type addressBook struct{ *book }
-
-// enter enters what a pod was told, which is an error if another pod was told the
-// same and did not begin to end since.
-func (b addressBook) enter(t *testing.T, pod string, addresses ...netip.Addr) {
-	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, a := range addresses {
-		if other, isHeld := b.has[a]; isHeld && other != pod {
-			t.Errorf("%s was given to %s while %s has it", a, pod, other)
-		}
-		b.has[a] = pod
-	}
-	b.most = max(b.most, len(b.has))
-}
-
-func newAttachStorm(n *attachNode, r *containerRuntime, seats int, seed uint64) *attachStorm {
+func newAttachStorm(n *attachNode, r *containerRuntime, slots int, seed uint64) *attachStorm {
 	st := &attachStorm{
-		attachNode: n, r: r, rails: &addressBook{newBook()}, eth0s: &addressBook{newBook()}, over: make(chan struct{}), said: map[string]int{},
+		attachNode: n, r: r, rails: newAssigned(), eth0s: newAssigned(), killed: make(chan struct{}), over: make(chan struct{}), said: map[string]int{},
 	}
-	for number := range seats {
-		st.seats = append(st.seats, &attachSeat{attachStorm: st, number: number, random: rand.New(rand.NewPCG(seed, uint64(number)))})
+	for number := range slots {
+		st.slots = append(st.slots, &attachSlot{attachStorm: st, number: number, random: rand.New(rand.NewPCG(seed, uint64(number)))})
 	}
 	return st
 }
 
-// attachSeat is what one pod after the other has on the node.
-type attachSeat struct {
+// attachSlot is what one pod after the other has on the node.
+type attachSlot struct {
 	*attachStorm
 	number int
 	random *rand.Rand
@@ -68,8 +52,8 @@ type attachSeat struct {
 	eth0    netip.Addr
 }
 
-// occupy has pods come and go until the storm is over. The last one stays.
-func (s *attachSeat) occupy(t *testing.T) {
+// runPods has pods come and go until the storm is over. The last one stays.
+func (s *attachSlot) runPods(t *testing.T) {
 	t.Helper()
 	for s.start(t) {
 		s.live()
@@ -85,29 +69,32 @@ func (s *attachSeat) occupy(t *testing.T) {
 	}
 }
 
-// live lets the pod live for a while: one of four until the agent was killed, if
-// that is soon.
-func (s *attachSeat) live() {
-	most, killed := time.Duration(s.random.IntN(400))*time.Millisecond, make(<-chan struct{})
-	if s.random.IntN(4) == 0 {
-		most = 5 * time.Second
-		_, killed = s.current()
+// live lets the pod live for a while, or, one of four, until the agent was killed.
+func (s *attachSlot) live() {
+	if s.random.IntN(4) > 0 {
+		timer := time.NewTimer(time.Duration(s.random.IntN(400)) * time.Millisecond)
+		defer timer.Stop()
+		select {
+		case <-s.over:
+		case <-timer.C:
+		}
+		return
 	}
-	timer := time.NewTimer(most)
-	defer timer.Stop()
+	_, killed := s.current()
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
 	select {
-	case <-s.over:
+	case <-s.killed:
 	case <-killed:
-	case <-timer.C:
 	}
 }
 
 // start starts a pod, as a kubelet does: where ADD fails it calls DEL and makes
 // another sandbox. It is false if that did not work and never will.
-func (s *attachSeat) start(t *testing.T) bool {
+func (s *attachSlot) start(t *testing.T) bool {
 	t.Helper()
 	s.pods++
-	pod := s.railsPod(fmt.Sprintf("seat%d-%d", s.number, s.pods))
+	pod := s.railsPod(fmt.Sprintf("slot%d-%d", s.number, s.pods))
 	if err := s.Create(context.Background(), pod); err != nil {
 		t.Errorf("create a pod: %v", err)
 		return false
@@ -138,7 +125,7 @@ func (s *attachSeat) start(t *testing.T) bool {
 }
 
 // attached compares what there is with what was told.
-func (s *attachSeat) attached(t *testing.T, result *types100.Result) bool {
+func (s *attachSlot) attached(t *testing.T, result *types100.Result) bool {
 	t.Helper()
 	all, found, err := inSandbox(s.sandbox.path)
 	if err != nil {
@@ -157,18 +144,18 @@ func (s *attachSeat) attached(t *testing.T, result *types100.Result) bool {
 	if len(found["eth0"]) != 1 || found["eth0"][0] != s.eth0 {
 		t.Errorf("%s was told %s, and eth0 has %v", s.sandbox.id, s.eth0, found["eth0"])
 	}
-	s.eth0s.enter(t, s.sandbox.pod.Name, s.eth0)
+	s.eth0s.assign(t, s.sandbox.pod.Name, s.eth0)
 	for _, a := range s.found {
-		s.rails.enter(t, s.sandbox.pod.Name, a)
+		s.rails.assign(t, s.sandbox.pod.Name, a)
 	}
 	return true
 }
 
-// end ends the pod of the seat.
-func (s *attachSeat) end(t *testing.T) bool {
+// end ends the pod of the slot.
+func (s *attachSlot) end(t *testing.T) bool {
 	t.Helper()
-	s.rails.ending(s.sandbox.pod.Name)
-	s.eth0s.ending(s.sandbox.pod.Name)
+	s.rails.unassign(s.sandbox.pod.Name)
+	s.eth0s.unassign(s.sandbox.pod.Name)
 	pod := s.sandbox.pod
 	if !s.leave(t) {
 		return false
@@ -181,7 +168,7 @@ func (s *attachSeat) end(t *testing.T) bool {
 
 // leave calls DEL until that has worked, sometimes once more, and ends the
 // sandbox's namespace, sometimes before that.
-func (s *attachSeat) leave(t *testing.T) bool {
+func (s *attachSlot) leave(t *testing.T) bool {
 	t.Helper()
 	times, early := 1+s.random.IntN(4)/3, s.random.IntN(4) == 0
 	gone := func() bool {
@@ -207,7 +194,7 @@ func (s *attachSeat) leave(t *testing.T) bool {
 }
 
 // del calls DEL until an agent has done it.
-func (s *attachSeat) del(t *testing.T) bool {
+func (s *attachSlot) del(t *testing.T) bool {
 	t.Helper()
 	for began := time.Now(); ; sleep(context.Background(), 20*time.Millisecond) {
 		err := s.r.del(context.Background(), s.sandbox)

@@ -25,8 +25,8 @@ func moments() []Moment { return []Moment{Before, Between, After} }
 // come and go on three nodes that share two pools with fewer addresses than pods.
 // At no time do two pods have one address, by their own word and by their
 // namespaces; when it is over, everybody tells the same, and every address can be
-// given out. A run tries as many of the ends of agentDoom as it kills agents, one
-// after the other from any of them; all take 288 kills of agents.
+// given out. A run tries as many of agentKillPoints as it kills agents, from one on
+// that the seed chooses; the night tries all.
 //
 // It has network and mount namespaces of its own, and touches no others.
 func TestAddressesKilled(t *testing.T) {
@@ -41,16 +41,16 @@ func TestAddressesKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		total := times(48, 1000)
-		const nodes, seats, addresses = 3, 8, 21
-		s := Own(t)
+		const nodes, slots, addresses = 3, 8, 21
+		s := Own(t) // whose controllers die one after the other
 		s.Configure(t, usual)
 		pools := []holder.PoolRef{s.smallPool(t, 1, addresses), s.smallPool(t, 2, addresses)}
-		st, all := newStress(t, s, nodes, seats, pools...)
+		st, all := newStress(t, s, nodes, slots, pools...)
 		controllers := total / 4
 
 		t.Run("agents", func(t *testing.T) {
 			s.Spawn(t, Replica{Name: "replica"}, "").AwaitReady(t)
-			st.run(t, all, func() { st.killAgents(t, total-controllers, int(seed(t)%agentDooms)) })
+			st.run(t, all, func() { st.killAgents(t, total-controllers, int(seed(t)%agentKillPoints)) })
 			st.agree(t)
 		})
 		if t.Failed() {
@@ -73,19 +73,19 @@ func TestAddressesKilled(t *testing.T) {
 }
 
 // run has pods come and go while something is done.
-func (st *stress) run(t *testing.T, all []*seat, do func()) {
+func (st *stress) run(t *testing.T, all []*slot, do func()) {
 	t.Helper()
 	st.done = make(chan struct{})
-	for _, seat := range all {
+	for _, slot := range all {
 		st.idle.Add(1)
-		go seat.occupy(t)
+		go slot.runPods(t)
 	}
 	defer st.idle.Wait() // also where do ends the test
 	defer close(st.done)
 	do()
 }
 
-// killAgents kills agents until there were that many kills, with the dooms from
+// killAgents kills agents until there were that many kills, with the points from
 // one on, each once, and lets all live then.
 func (st *stress) killAgents(t *testing.T, kills, from int) {
 	t.Helper()
@@ -95,41 +95,41 @@ func (st *stress) killAgents(t *testing.T, kills, from int) {
 	for _, n := range st.nodes {
 		group.Go(func() {
 			for round := int(rounds.Add(1)) - 1; round < kills; round = int(rounds.Add(1)) - 1 {
-				n.liveAndDie(t, agentDoom(from+round))
+				n.liveAndDie(t, agentKillPoint(from+round))
 			}
-			n.begin(t, Doom{})
+			n.begin(t, KillPoint{})
 		})
 	}
 	group.Wait()
-	t.Logf("%d kills of agents, from doom %d on, took %.0f s; at most %d addresses were in use", kills, from, time.Since(began).Seconds(), st.most)
+	t.Logf("%d kills of agents, from point %d on, took %.0f s; at most %d addresses were in use", kills, from, time.Since(began).Seconds(), st.most)
 }
 
-// agentDooms is after how many rounds dooms begin anew.
-const agentDooms = 288
+// agentKillPoints is after how many rounds points begin anew.
+const agentKillPoints = 288
 
-// agentDoom is the end of a life: over all rounds, each of its first 24 writes and
+// agentKillPoint is the end of a life: over all rounds, each of its first 24 writes and
 // 48 operations on the disk at each moment, early ones and late ones in turn.
-func agentDoom(round int) Doom {
+func agentKillPoint(round int) KillPoint {
 	const writes, operations, stride = 24, 48, 7 // of which none divides by the last
-	d := Doom{When: moments()[round%3], Disk: round/3%2 == 1, At: 1 + round/6*stride%writes}
+	d := KillPoint{When: moments()[round%3], Disk: round/3%2 == 1, At: 1 + round/6*stride%writes}
 	if d.Disk {
 		d.At = 1 + round/6*stride%operations
 	}
 	return d
 }
 
-// TestAgentDoom wants each end of an agent within the rounds, and no other.
-func TestAgentDoom(t *testing.T) {
+// TestAgentKillPoints wants each end of an agent within the rounds, and no other.
+func TestAgentKillPoints(t *testing.T) {
 	t.Parallel()
-	got := map[Doom]bool{}
-	for round := range agentDooms {
-		got[agentDoom(round)] = true
+	got := map[KillPoint]bool{}
+	for round := range agentKillPoints {
+		got[agentKillPoint(round)] = true
 	}
-	want := map[Doom]bool{}
+	want := map[KillPoint]bool{}
 	for _, when := range moments() {
 		for at := range 48 {
-			want[Doom{At: at + 1, Disk: true, When: when}] = true
-			want[Doom{At: at%24 + 1, When: when}] = true
+			want[KillPoint{At: at + 1, Disk: true, When: when}] = true
+			want[KillPoint{At: at%24 + 1, When: when}] = true
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -138,13 +138,13 @@ func TestAgentDoom(t *testing.T) {
 }
 
 // liveAndDie is one life of the node's agent, which ends as it is to.
-func (n *stressNode) liveAndDie(t *testing.T, doom Doom) {
+func (n *stressNode) liveAndDie(t *testing.T, point KillPoint) {
 	t.Helper()
-	life := n.begin(t, doom)
+	life := n.begin(t, point)
 	select {
 	case <-life.ended:
 	case <-time.After(Patience):
-		t.Errorf("%s does not come to its end: %+v\n%s", n.name, doom, lastLines(life.log.String(), 30))
+		t.Errorf("%s does not come to its end: %+v\n%s", n.name, point, lastLines(life.log.String(), 30))
 		life.end()
 		return
 	}
@@ -158,15 +158,15 @@ func (s *Server) killControllers(t *testing.T, kills int) {
 	t.Helper()
 	began := time.Now()
 	for i := range kills {
-		doom := Doom{At: 1 + i/3%8, When: moments()[i%3]}
-		t.Run(fmt.Sprintf("%s write %d", doom.When, doom.At), func(t *testing.T) { s.controllerDies(t, doom) })
+		point := KillPoint{At: 1 + i/3%8, When: moments()[i%3]}
+		t.Run(fmt.Sprintf("%s write %d", point.When, point.At), func(t *testing.T) { s.controllerDies(t, point) })
 	}
 	t.Logf("%d kills of controllers took %.0f s", kills, time.Since(began).Seconds())
 }
 
-func (s *Server) controllerDies(t *testing.T, doom Doom) {
+func (s *Server) controllerDies(t *testing.T, point KillPoint) {
 	t.Helper()
-	g := newGate(t, s.replicaConfig(t, Replica{}), doom)
+	g := newKillingProxy(t, s.replicaConfig(t, Replica{}), point)
 	var p *Process
 	started := make(chan struct{})
 	g.kill = func() {
@@ -179,7 +179,7 @@ func (s *Server) controllerDies(t *testing.T, doom Doom) {
 	select {
 	case <-p.ended:
 	case <-time.After(Patience):
-		t.Errorf("the controller does not come to its end: %+v", doom)
+		t.Errorf("the controller does not come to its end: %+v", point)
 	}
 }
 
@@ -187,7 +187,7 @@ func (s *Server) controllerDies(t *testing.T, doom Doom) {
 // with what the cluster says once it has settled.
 func (st *stress) agree(t *testing.T) {
 	t.Helper()
-	told := sortedAddresses(st.book.all())
+	told := sortedAddresses(st.assigned.all())
 	if found := sortedAddresses(inNamespaces(t, st.sub("namespaces"))); !slices.Equal(told, found) {
 		t.Errorf("pods were told %v, their namespaces have %v", told, found)
 	}
@@ -195,24 +195,24 @@ func (st *stress) agree(t *testing.T) {
 }
 
 // exhaust ends all pods and has one node after the other give out every address.
-func (st *stress) exhaust(t *testing.T, all []*seat, addresses int) {
+func (st *stress) exhaust(t *testing.T, all []*slot, addresses int) {
 	t.Helper()
 	st.done = make(chan struct{})
-	for _, seat := range all {
-		if seat.pod != nil && !seat.end(t) {
+	for _, slot := range all {
+		if slot.pod != nil && !slot.end(t) {
 			return
 		}
 	}
 	for _, n := range st.nodes {
-		var used []*seat
+		var used []*slot
 		got := map[netip.Addr]bool{}
 		for number := range addresses {
-			s := &seat{stress: st, node: n, number: 100 + number, random: all[0].random}
+			s := &slot{stress: st, node: n, number: 100 + number, random: all[0].random}
 			if !s.start(t) {
 				t.Fatalf("%s got %d of %d addresses of each pool", n.name, number, addresses)
 			}
-			for _, g := range s.given.Addresses {
-				got[g.Prefix.Addr()] = true
+			for _, a := range addressesOf(s.given) {
+				got[a] = true
 			}
 			used = append(used, s)
 		}
@@ -224,5 +224,3 @@ func (st *stress) exhaust(t *testing.T, all []*seat, addresses int) {
 		}
 	}
 }
-
-func containsAddress(list []netip.Addr, a netip.Addr) bool { return slices.Contains(list, a) }

@@ -133,8 +133,8 @@ func podOn(node, name string) *corev1.Pod {
 func countDifferent(pods []givenPod) int {
 	all := map[netip.Addr]bool{}
 	for _, p := range pods {
-		for _, g := range p.given.Addresses {
-			all[g.Prefix.Addr()] = true
+		for _, a := range addressesOf(p.given) {
+			all[a] = true
 		}
 	}
 	return len(all)

@@ -18,7 +18,7 @@ import (
 func TestAddressesWithoutServer(t *testing.T) {
 	t.Parallel()
 	const addresses, reserve = 40, 4
-	s := Own(t)
+	s := Own(t) // it is stopped
 	s.Configure(t, usual)
 	s.Control(t, Replica{})
 	pool := s.smallPool(t, 1, addresses)

@@ -49,7 +49,7 @@ func TestAskNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &seat{node: &stressNode{life: life(), next: make(chan struct{})}}
+				s := &slot{node: &stressNode{life: life(), next: make(chan struct{})}}
 				if _, err := s.ask(t, order{}); !errors.Is(err, errNoAgent) {
 					t.Errorf("error %v", err)
 				}

@@ -18,7 +18,7 @@ import (
 // killed, again and again.
 type stress struct {
 	*Server
-	*book
+	*assigned
 	namespace string // of pods
 	prefix    string // of the names of pools
 	pools     []holder.PoolRef
@@ -40,11 +40,12 @@ type stressNode struct {
 	next chan struct{} // closed when the next life begins
 }
 
-func newStress(t *testing.T, s *Server, nodes, seats int, pools ...holder.PoolRef) (*stress, []*seat) {
+func newStress(t *testing.T, s *Server, nodes, slots int, pools ...holder.PoolRef) (*stress, []*slot) {
 	t.Helper()
 	s.InstallAgents(t)
-	st := &stress{Server: s, book: newBook(), namespace: metav1.NamespaceDefault, pools: pools, done: make(chan struct{})}
-	var all []*seat
+	st := &stress{Server: s, assigned: newAssigned(), namespace: metav1.NamespaceDefault, pools: pools, done: make(chan struct{})}
+	seed := seed(t)
+	var all []*slot
 	for i := range nodes {
 		name := fmt.Sprintf("node%d", i)
 		if err := s.Create(t.Context(), NodeObject(name)); err != nil {
@@ -54,8 +55,8 @@ func newStress(t *testing.T, s *Server, nodes, seats int, pools ...holder.PoolRe
 			name: name, dir: s.sub("journal-" + name), namespaces: s.sub("namespaces/" + name), kubeconfig: s.agentKubeconfig(t, name), next: make(chan struct{}),
 		}
 		st.nodes = append(st.nodes, n)
-		for number := range seats {
-			all = append(all, &seat{stress: st, node: n, number: number, random: rand.New(rand.NewPCG(uint64(i), uint64(number)))})
+		for number := range slots {
+			all = append(all, &slot{stress: st, node: n, number: number, random: rand.New(rand.NewPCG(seed, uint64(i*slots+number)))})
 		}
 	}
 	t.Cleanup(func() {
@@ -64,9 +65,9 @@ func newStress(t *testing.T, s *Server, nodes, seats int, pools ...holder.PoolRe
 				life.end()
 			}
 		}
-		for _, seat := range all {
-			if seat.pod != nil {
-				_ = endNamespace(seat.namespace())
+		for _, slot := range all {
+			if slot.pod != nil {
+				_ = endNamespace(slot.namespace())
 			}
 		}
 	})
@@ -74,10 +75,10 @@ func newStress(t *testing.T, s *Server, nodes, seats int, pools ...holder.PoolRe
 }
 
 // begin begins a life of the node's agent. The one before has ended.
-func (n *stressNode) begin(t *testing.T, doom Doom) *nodeProcess {
+func (n *stressNode) begin(t *testing.T, point KillPoint) *nodeProcess {
 	t.Helper()
 	life := startNode(t, nodeLife{
-		Kubeconfig: n.kubeconfig, Node: n.name, BootID: "boot", Dir: n.dir, Namespaces: n.namespaces, Doom: doom,
+		Kubeconfig: n.kubeconfig, Node: n.name, BootID: "boot", Dir: n.dir, Namespaces: n.namespaces, KillPoint: point,
 	})
 	n.mu.Lock()
 	defer n.mu.Unlock()

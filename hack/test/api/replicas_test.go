@@ -36,7 +36,7 @@ func TestReplicas(t *testing.T) {
 	for _, name := range names {
 		replicas = append(replicas, s.Spawn(t, Replica{Name: name, Elected: true}, "https://"+url))
 	}
-	only := Balance(t, url, replicas...)
+	only := newService(t, url, replicas...)
 	for _, p := range replicas {
 		p.AwaitReady(t)
 	}

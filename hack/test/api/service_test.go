@@ -27,19 +27,19 @@ type service struct {
 // answer may take.
 const probe = time.Second
 
-// Balance has an address stand for a Service of replicas until the test ends. The
+// newService has an address stand for a Service of replicas until the test ends. The
 // function that it returns ends all connections and has one replica get the next
 // ones; if it is negative, the next ones go to any and nothing ends.
-func Balance(tb testing.TB, address string, replicas ...*Process) (only func(replica int)) {
-	tb.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", address)
+func newService(t *testing.T, address string, replicas ...*Process) (only func(replica int)) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
 	if err != nil {
-		tb.Fatal(err)
+		t.Fatal(err)
 	}
 	s := &service{ready: make([]atomic.Bool, len(replicas)), open: map[net.Conn]bool{}}
 	s.only.Store(-1)
 	ctx, cancel := context.WithCancel(context.Background())
-	tb.Cleanup(func() {
+	t.Cleanup(func() {
 		cancel()
 		_ = listener.Close()
 	})

@@ -15,12 +15,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// gate stands between a controller and the API server, and has it killed at one
+// killingProxy stands between a controller and the API server, and has it killed at one
 // of its writes of ledgers and leases (TestKilled is about others): before it reaches the API server, when it was sent there,
 // or when it was answered and the process does not know it yet.
-type gate struct {
+type killingProxy struct {
 	url   string // what the process takes for the API server
-	doom  Doom
+	point KillPoint
 	kill  func() // ends once the process is dead
 	next  http.RoundTripper
 	count atomic.Int64
@@ -30,19 +30,19 @@ type gate struct {
 // addressesPath is where ledgers and leases are.
 const addressesPath = "/apis/railhead.io/"
 
-// newGate is a gate to the API server, as the user of config. What kill does has
+// newKillingProxy is a way to the API server, as the user of config. What kill does has
 // to be set before the process starts.
-func newGate(tb testing.TB, config *rest.Config, doom Doom) *gate {
-	tb.Helper()
+func newKillingProxy(t *testing.T, config *rest.Config, point KillPoint) *killingProxy {
+	t.Helper()
 	next, err := rest.TransportFor(config)
 	if err != nil {
-		tb.Fatal(err)
+		t.Fatal(err)
 	}
 	target, err := url.Parse(config.Host)
 	if err != nil {
-		tb.Fatal(err)
+		t.Fatal(err)
 	}
-	g := &gate{doom: doom, next: next}
+	g := &killingProxy{point: point, next: next}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     roundTrip(g.pass),
@@ -50,7 +50,7 @@ func newGate(tb testing.TB, config *rest.Config, doom Doom) *gate {
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	server := httptest.NewServer(proxy)
-	tb.Cleanup(func() {
+	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 	})
@@ -58,12 +58,12 @@ func newGate(tb testing.TB, config *rest.Config, doom Doom) *gate {
 	return g
 }
 
-func (g *gate) pass(r *http.Request) (*http.Response, error) {
+func (g *killingProxy) pass(r *http.Request) (*http.Response, error) {
 	isCounted := r.Method != http.MethodGet && strings.HasPrefix(r.URL.Path, addressesPath)
-	if !isCounted || g.count.Add(1) != int64(g.doom.At) {
+	if !isCounted || g.count.Add(1) != int64(g.point.At) {
 		return g.next.RoundTrip(r)
 	}
-	switch g.doom.When {
+	switch g.point.When {
 	case Before:
 		g.once.Do(g.kill)
 		return nil, errCut

@@ -10,9 +10,9 @@ import (
 	"railhead/internal/ipam/journal"
 )
 
-// Doom is where a process kills itself, by SIGKILL: at a write to the API server
+// KillPoint is where a process kills itself, by SIGKILL: at a write to the API server
 // or at an operation on its disk, counted from its start.
-type Doom struct {
+type KillPoint struct {
 	At   int    // the number of the write or operation, from 1; 0: it lives
 	Disk bool   // an operation on the disk, not a write to the API server
 	When Moment // of that write or operation
@@ -28,14 +28,14 @@ const (
 	After   Moment = "after"   // it is done, and the process does not get to know it
 )
 
-// doomed counts what its process does, and kills it when the time has come.
-type doomed struct {
-	Doom
+// selfKiller counts what its process does, and kills it when the time has come.
+type selfKiller struct {
+	KillPoint
 	count atomic.Int64
 }
 
 // now counts, and says which moment of this write or operation is the last.
-func (d *doomed) now(disk bool) Moment {
+func (d *selfKiller) now(disk bool) Moment {
 	if d.At == 0 || d.Disk != disk || d.count.Add(1) != int64(d.At) {
 		return ""
 	}
@@ -49,7 +49,7 @@ func kill() {
 }
 
 // around is a transport whose writes count.
-func (d *doomed) around(next http.RoundTripper) http.RoundTripper {
+func (d *selfKiller) around(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodGet {
 			return next.RoundTrip(r)
@@ -70,36 +70,36 @@ func (d *doomed) around(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// doomedDisk is a disk whose changes count.
-type doomedDisk struct {
+// killingDisk is a disk whose changes count.
+type killingDisk struct {
 	journal.Disk
-	doom *doomed
+	point *selfKiller
 }
 
 // Append implements journal.Disk.
-func (d doomedDisk) Append(name string, data []byte) error {
+func (d killingDisk) Append(name string, data []byte) error {
 	return d.change(func() error { return d.Disk.Append(name, data) }, func() error { return d.Disk.Append(name, data[:len(data)/2]) })
 }
 
 // Sync implements journal.Disk.
-func (d doomedDisk) Sync(name string) error {
+func (d killingDisk) Sync(name string) error {
 	return d.change(func() error { return d.Disk.Sync(name) }, nil)
 }
 
 // Truncate implements journal.Disk.
-func (d doomedDisk) Truncate(name string, size int64) error {
+func (d killingDisk) Truncate(name string, size int64) error {
 	return d.change(func() error { return d.Disk.Truncate(name, size) }, nil)
 }
 
 // Replace implements journal.Disk.
-func (d doomedDisk) Replace(name string, data []byte) error {
+func (d killingDisk) Replace(name string, data []byte) error {
 	return d.change(func() error { return d.Disk.Replace(name, data) }, nil)
 }
 
 // change does an operation, unless the process dies before it or, where there is
 // such a thing, half done.
-func (d doomedDisk) change(do, half func() error) error {
-	moment := d.doom.now(true)
+func (d killingDisk) change(do, half func() error) error {
+	moment := d.point.now(true)
 	if moment == "" {
 		return do()
 	}

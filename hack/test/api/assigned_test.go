@@ -12,40 +12,49 @@ import (
 	"railhead/internal/ipam/holder"
 )
 
-// book is the test's own record of what pods were told that they have. It knows
-// nothing of ledgers, leases and journals.
-type book struct {
+// assigned is the test's own record of the addresses that pods were told that they
+// have. It knows nothing of ledgers, leases and journals.
+type assigned struct {
 	mu   sync.Mutex
 	has  map[netip.Addr]string // pod
 	most int                   // addresses at once
 }
 
-func newBook() *book { return &book{has: map[netip.Addr]string{}} }
+func newAssigned() *assigned { return &assigned{has: map[netip.Addr]string{}} }
 
-// enter enters what a pod was told, which is an error if another pod was told
-// the same and did not begin to end since.
-func (b *book) enter(t *testing.T, pod string, addresses []holder.Assigned) {
+// assign notes what a pod was told, which is an error if another pod was told the
+// same and did not begin to end since.
+func (b *assigned) assign(t *testing.T, pod string, addresses ...netip.Addr) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, a := range addresses {
-		if other, isHeld := b.has[a.Prefix.Addr()]; isHeld && other != pod {
-			t.Errorf("%s of pool %s was given to %s while %s has it", a.Prefix.Addr(), a.Pool, pod, other)
+		if other, isHeld := b.has[a]; isHeld && other != pod {
+			t.Errorf("%s was given to %s while %s has it", a, pod, other)
 		}
-		b.has[a.Prefix.Addr()] = pod
+		b.has[a] = pod
 	}
 	b.most = max(b.most, len(b.has))
 }
 
-// ending strikes out what a pod has. It is called before anybody is told that the pod ends.
-func (b *book) ending(pod string) {
+// unassign strikes out what a pod has. It is called before anybody is told that the pod ends.
+func (b *assigned) unassign(pod string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	maps.DeleteFunc(b.has, func(_ netip.Addr, other string) bool { return other == pod })
 }
 
+// addressesOf are the addresses of an assignment.
+func addressesOf(a holder.Assignment) []netip.Addr {
+	var all []netip.Addr
+	for _, g := range a.Addresses {
+		all = append(all, g.Prefix.Addr())
+	}
+	return all
+}
+
 // all are the addresses that pods have, with the pods.
-func (b *book) all() map[netip.Addr]string {
+func (b *assigned) all() map[netip.Addr]string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return maps.Clone(b.has)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,8 +22,8 @@ import (
 // Patience while there is a controller is lost.
 const waitsFor = 5 * time.Second
 
-// seat is what one pod after the other has on a node.
-type seat struct {
+// slot is what one pod after the other has on a node.
+type slot struct {
 	*stress
 	node   *stressNode
 	number int
@@ -33,9 +34,9 @@ type seat struct {
 	given   holder.Assignment
 }
 
-// occupy has pods come and go on a seat until the test says done. Every second
-// seat keeps its pod now and then until the node's agent was killed.
-func (s *seat) occupy(t *testing.T) {
+// runPods has pods come and go on a slot until the test says done. Every second
+// slot keeps its pod now and then until the node's agent was killed.
+func (s *slot) runPods(t *testing.T) {
 	t.Helper()
 	defer s.idle.Done()
 	for {
@@ -55,15 +56,15 @@ func (s *seat) occupy(t *testing.T) {
 	}
 }
 
-func (s *seat) namespace() string { return filepath.Join(s.node.namespaces, s.pod.Name) }
+func (s *slot) namespace() string { return filepath.Join(s.node.namespaces, s.pod.Name) }
 
-func (s *seat) order() order {
+func (s *slot) order() order {
 	r := PodRequest(s.pod.Name, s.pod.UID, s.pools...)
 	r.Sandbox = fmt.Sprintf("%s-%d", s.pod.Name, s.sandbox)
 	return order{Key: r.Key, Pod: r.Pod, NICs: r.NICs, NetNS: s.namespace(), Within: waitsFor}
 }
 
-func (s *seat) isDone() bool {
+func (s *slot) isDone() bool {
 	select {
 	case <-s.done:
 		return true
@@ -73,7 +74,7 @@ func (s *seat) isDone() bool {
 }
 
 // start starts a pod. It is false if that did not work and never will.
-func (s *seat) start(t *testing.T) bool {
+func (s *slot) start(t *testing.T) bool {
 	t.Helper()
 	s.sandbox = 0
 	s.pod = &corev1.Pod{
@@ -96,7 +97,7 @@ func (s *seat) start(t *testing.T) bool {
 			return false
 		case err == nil && a.Error == "":
 			s.given = a.Assignment
-			s.enter(t, s.pod.Name, a.Assignment.Addresses)
+			s.assign(t, s.pod.Name, addressesOf(a.Assignment)...)
 			s.check(t)
 			return true
 		case err == nil:
@@ -123,7 +124,7 @@ func (s *seat) start(t *testing.T) bool {
 }
 
 // check compares what the pod was told with what its namespace has.
-func (s *seat) check(t *testing.T) {
+func (s *slot) check(t *testing.T) {
 	t.Helper()
 	found, err := addressesIn(s.namespace())
 	if err != nil {
@@ -132,17 +133,17 @@ func (s *seat) check(t *testing.T) {
 	if len(s.given.Addresses) != len(s.pools) || len(found) != len(s.pools) {
 		t.Errorf("%s: given %v, its namespace has %v; want one of each of %d pools", s.pod.Name, s.given.Addresses, found, len(s.pools))
 	}
-	for _, g := range s.given.Addresses {
-		if !containsAddress(found, g.Prefix.Addr()) {
-			t.Errorf("%s was given %s, and its namespace has %v", s.pod.Name, g.Prefix, found)
+	for _, a := range addressesOf(s.given) {
+		if !slices.Contains(found, a) {
+			t.Errorf("%s was given %s, and its namespace has %v", s.pod.Name, a, found)
 		}
 	}
 }
 
-// end ends the pod of the seat.
-func (s *seat) end(t *testing.T) bool {
+// end ends the pod of the slot.
+func (s *slot) end(t *testing.T) bool {
 	t.Helper()
-	s.ending(s.pod.Name)
+	s.unassign(s.pod.Name)
 	sequence := s.given.Sequence
 	s.given = holder.Assignment{}
 	if s.random.IntN(4) == 0 {
@@ -162,7 +163,7 @@ func (s *seat) end(t *testing.T) bool {
 }
 
 // release releases what the sandbox has; an agent that died is asked again.
-func (s *seat) release(t *testing.T, sequence uint64) bool {
+func (s *slot) release(t *testing.T, sequence uint64) bool {
 	t.Helper()
 	o := s.order()
 	o.Release, o.Sequence = true, sequence
@@ -185,7 +186,7 @@ func (s *seat) release(t *testing.T, sequence uint64) bool {
 var errNoAgent = errors.New("no agent of the node answers")
 
 // ask asks the node's agent, or the next one if that has died.
-func (s *seat) ask(t *testing.T, o order) (answer, error) {
+func (s *slot) ask(t *testing.T, o order) (answer, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*Patience, errNoAgent) // no life is longer than Patience
 	defer cancel()

@@ -29,7 +29,7 @@ type nodeLife struct {
 	BootID     string
 	Dir        string // of its journal
 	Namespaces string // directory with a file for the network namespace of each pod
-	Doom       Doom
+	KillPoint  KillPoint
 }
 
 const nodeLifeEnv = "RAILHEAD_TEST_AGENT"
@@ -76,14 +76,14 @@ func (l *nodeLife) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	doom := &doomed{Doom: l.Doom}
-	config.Wrap(doom.around)
+	point := &selfKiller{KillPoint: l.KillPoint}
+	config.Wrap(point.around)
 	disk, err := journal.OS(l.Dir)
 	if err != nil {
 		return err
 	}
 	service, err := address.New(address.Config{
-		NodeName: l.Node, Kubernetes: config, Dir: l.Dir, Disk: doomedDisk{disk, doom}, BootID: l.BootID, InUse: l.inUse,
+		NodeName: l.Node, Kubernetes: config, Dir: l.Dir, Disk: killingDisk{disk, point}, BootID: l.BootID, InUse: l.inUse,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
