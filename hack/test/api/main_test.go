@@ -40,6 +40,12 @@ func runTests(m *testing.M) (code int) {
 			}
 		}()
 	}
+	// Most of the time a test waits: for other programs, or for half a minute that
+	// somebody has to be gone. What the command line says counts more.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
 }
 

@@ -13,9 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
 	"railhead/hack/program"
 )
 
@@ -64,8 +61,9 @@ func (s *Server) Spawn(t *testing.T, r Replica, webhookURL string) *Process {
 		webhookURL = "https://" + p.WebhookAddress
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	config := s.replicaConfig(t, r)
 	cmd := program.Command(
-		ctx, filepath.Join(builtPrograms(t), "railhead-controller"), "--kubeconfig", s.replicaKubeconfig(t, r), "--namespace", Namespace,
+		ctx, filepath.Join(builtPrograms(t), "railhead-controller"), "--kubeconfig", s.writeKubeconfig(t, r.Name, cmp.Or(r.Server, config.Host), config), "--namespace", Namespace,
 		"--webhook-listen", p.WebhookAddress, "--health-listen", p.HealthAddress, "--metrics-listen", "",
 		"--webhook-url", webhookURL, "--owner-cluster-role", clusterRole, fmt.Sprintf("--leader-elect=%v", r.Elected), "--log.level", "debug",
 	)
@@ -89,22 +87,6 @@ func (s *Server) Spawn(t *testing.T, r Replica, webhookURL string) *Process {
 		}
 	})
 	return p
-}
-
-func (s *Server) replicaKubeconfig(t *testing.T, r Replica) string {
-	t.Helper()
-	config := s.replicaConfig(t, r)
-	file := filepath.Join(s.sub("replicas"), r.Name)
-	err := clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: cmp.Or(r.Server, config.Host), CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"test": {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
-		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "test"}},
-		CurrentContext: "test",
-	}, file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
 }
 
 // AwaitReady waits until the process says that it is ready.

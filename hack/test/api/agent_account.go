@@ -15,20 +15,20 @@ import (
 
 // InstallAgents makes what the agents' manifest makes of what is not an agent:
 // its rights, and how its requests are served.
-func (s *Server) InstallAgents(tb testing.TB) {
-	tb.Helper()
+func (s *Server) InstallAgents(t *testing.T) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "deploy/railhead-agent.yaml"))
 	if err != nil {
-		tb.Fatal(err)
+		t.Fatal(err)
 	}
-	for _, o := range Objects(tb, string(text)) {
+	for _, o := range Objects(t, string(text)) {
 		switch group := o.GroupVersionKind().Group; {
 		case o.GetKind() == "ServiceAccount", group == rbacv1.GroupName, group == flowcontrolv1.GroupName:
 		default:
 			continue
 		}
-		if err := s.Create(tb.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
-			tb.Fatalf("create %s: %v", title(o), err)
+		if err := s.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatalf("create %s: %v", title(o), err)
 		}
 	}
 }
@@ -47,13 +47,13 @@ func (s *Server) AgentConfig(node string) *rest.Config {
 	return config
 }
 
-// agentKubeconfig is a file with AgentConfig.
-func (s *Server) agentKubeconfig(tb testing.TB, node string) string {
-	tb.Helper()
-	config := s.AgentConfig(node)
-	file := filepath.Join(s.sub("agents"), node)
+// writeKubeconfig writes a file by which a program of ours has the access of a
+// configuration, and returns its path.
+func (s *Server) writeKubeconfig(t *testing.T, name, server string, config *rest.Config) string {
+	t.Helper()
+	file := filepath.Join(s.sub("kubeconfigs"), name)
 	err := clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{"test": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		Clusters: map[string]*clientcmdapi.Cluster{"test": {Server: server, CertificateAuthorityData: config.CAData}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{"test": {
 			ClientCertificateData: config.CertData, ClientKeyData: config.KeyData,
 			Impersonate: config.Impersonate.UserName, ImpersonateGroups: config.Impersonate.Groups, ImpersonateUserExtra: config.Impersonate.Extra,
@@ -62,7 +62,13 @@ func (s *Server) agentKubeconfig(tb testing.TB, node string) string {
 		CurrentContext: "test",
 	}, file)
 	if err != nil {
-		tb.Fatal(err)
+		t.Fatal(err)
 	}
 	return file
+}
+
+// agentKubeconfig is a file with AgentConfig.
+func (s *Server) agentKubeconfig(t *testing.T, node string) string {
+	t.Helper()
+	return s.writeKubeconfig(t, node, s.Config.Host, s.AgentConfig(node))
 }
