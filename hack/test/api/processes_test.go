@@ -128,6 +128,26 @@ func (p *Process) Signal(t *testing.T, signal syscall.Signal) {
 	}
 }
 
+// Pause stops the process, and waits until none of its threads runs any more: on a
+// busy machine some do for a while.
+func (p *Process) Pause(t *testing.T) {
+	t.Helper()
+	p.Signal(t, syscall.SIGSTOP)
+	Eventually(t, func() string {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.pid))
+		if err != nil || len(threads) == 0 {
+			return fmt.Sprintf("threads of process %d: %v", p.pid, err)
+		}
+		for _, thread := range threads {
+			text, err := os.ReadFile(thread)
+			if _, state, _ := strings.Cut(string(text), ") "); err != nil || !strings.HasPrefix(state, "T") {
+				return fmt.Sprintf("the end of %s: %q, %v", thread, state, err)
+			}
+		}
+		return ""
+	})
+}
+
 // Resident is the memory of the process in bytes.
 func (p *Process) Resident(t *testing.T) int {
 	t.Helper()

@@ -52,7 +52,7 @@ func TestReplicas(t *testing.T) {
 	s.AwaitWebhooks(t, url)
 	only(-1)
 	begin := time.Now()
-	paused.Signal(t, syscall.SIGSTOP)
+	paused.Pause(t)
 	goOn := sync.OnceFunc(func() { paused.Signal(t, syscall.SIGCONT) })
 	defer goOn() // it could not end otherwise
 
