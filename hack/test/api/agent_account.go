@@ -15,20 +15,20 @@ import (
 
 // InstallAgents makes what the agents' manifest makes of what is not an agent:
 // its rights, and how its requests are served.
-func (s *Server) InstallAgents(t *testing.T) {
-	t.Helper()
+func (s *Server) InstallAgents(tb testing.TB) {
+	tb.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "deploy/railhead-agent.yaml"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	for _, o := range Objects(t, string(text)) {
+	for _, o := range Objects(tb, string(text)) {
 		switch group := o.GroupVersionKind().Group; {
 		case o.GetKind() == "ServiceAccount", group == rbacv1.GroupName, group == flowcontrolv1.GroupName:
 		default:
 			continue
 		}
-		if err := s.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatalf("create %s: %v", title(o), err)
+		if err := s.Create(tb.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
+			tb.Fatalf("create %s: %v", title(o), err)
 		}
 	}
 }
@@ -49,8 +49,8 @@ func (s *Server) AgentConfig(node string) *rest.Config {
 
 // writeKubeconfig writes a file by which a program of ours has the access of a
 // configuration, and returns its path.
-func (s *Server) writeKubeconfig(t *testing.T, name, server string, config *rest.Config) string {
-	t.Helper()
+func (s *Server) writeKubeconfig(tb testing.TB, name, server string, config *rest.Config) string {
+	tb.Helper()
 	file := filepath.Join(s.sub("kubeconfigs"), name)
 	err := clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{"test": {Server: server, CertificateAuthorityData: config.CAData}},
@@ -62,13 +62,13 @@ func (s *Server) writeKubeconfig(t *testing.T, name, server string, config *rest
 		CurrentContext: "test",
 	}, file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return file
 }
 
 // agentKubeconfig is a file with AgentConfig.
-func (s *Server) agentKubeconfig(t *testing.T, node string) string {
-	t.Helper()
-	return s.writeKubeconfig(t, node, s.Config.Host, s.AgentConfig(node))
+func (s *Server) agentKubeconfig(tb testing.TB, node string) string {
+	tb.Helper()
+	return s.writeKubeconfig(tb, node, s.Config.Host, s.AgentConfig(node))
 }

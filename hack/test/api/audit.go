@@ -62,21 +62,21 @@ func CountWrites(writes []Write) Counts {
 // Writes are the requests of a user or a group since the test began, in the order
 // they were answered, or of all if that is empty. A request that was answered
 // before the call is among them.
-func (s *Server) Writes(t *testing.T, who string) []Write {
-	t.Helper()
+func (s *Server) Writes(tb testing.TB, who string) []Write {
+	tb.Helper()
 	marker := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "audit-"}}
-	if err := s.Create(t.Context(), marker); err != nil {
-		t.Fatal(err)
+	if err := s.Create(tb.Context(), marker); err != nil {
+		tb.Fatal(err)
 	}
-	if err := s.Delete(t.Context(), marker); err != nil {
-		t.Fatal(err)
+	if err := s.Delete(tb.Context(), marker); err != nil {
+		tb.Fatal(err)
 	}
 	isMarker := func(w Write) bool { return w.Verb == "delete" && w.Object == "configmaps/default/"+marker.Name }
 	var writes []Write
-	Eventually(t, func() string {
+	Eventually(tb, func() string {
 		all, err := s.audit.read()
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		writes = all[s.since:]
 		if !slices.ContainsFunc(writes, isMarker) {
@@ -159,13 +159,13 @@ func (e *auditEvent) write() Write {
 }
 
 // Eventually waits until nothing is missing any more.
-func Eventually(t *testing.T, missing func() string) {
-	t.Helper()
+func Eventually(tb testing.TB, missing func() string) {
+	tb.Helper()
 	var last string
 	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if last = missing(); last == "" {
 			return
 		}
 	}
-	t.Fatalf("still missing after %s: %s", Patience, last)
+	tb.Fatalf("still missing after %s: %s", Patience, last)
 }

@@ -68,40 +68,40 @@ type Controller struct {
 
 // Control starts a replica in the test's process and waits until it admits. It
 // ends with the test.
-func (s *Server) Control(t *testing.T, r Replica) *Controller {
-	t.Helper()
-	c := s.Begin(t, r)
-	s.AwaitReady(t, c)
+func (s *Server) Control(tb testing.TB, r Replica) *Controller {
+	tb.Helper()
+	c := s.Begin(tb, r)
+	s.AwaitReady(tb, c)
 	return c
 }
 
 // Begin is Control without waiting.
-func (s *Server) Begin(t *testing.T, r Replica) *Controller {
-	t.Helper()
-	c := s.run(t, r)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("log of the controller:\n%s", lastLines(c.log.String(), 60))
+func (s *Server) Begin(tb testing.TB, r Replica) *Controller {
+	tb.Helper()
+	c := s.run(tb, r)
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("log of the controller:\n%s", lastLines(c.log.String(), 60))
 		}
-		c.Stop(t)
+		c.Stop(tb)
 	})
 	return c
 }
 
 // run starts a replica that goes on until somebody stops it.
-func (s *Server) run(t *testing.T, r Replica) *Controller {
-	t.Helper()
-	s.Install(t)
+func (s *Server) run(tb testing.TB, r Replica) *Controller {
+	tb.Helper()
+	s.Install(tb)
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Controller{
-		WebhookAddress: r.WebhookAddress, HealthAddress: freeAddress(t),
+		WebhookAddress: r.WebhookAddress, HealthAddress: freeAddress(tb),
 		cancel: cancel, ended: make(chan struct{}), log: &buffer{},
 	}
 	if c.WebhookAddress == "" {
-		c.WebhookAddress = freeAddress(t)
+		c.WebhookAddress = freeAddress(tb)
 	}
 	options := controller.Options{
-		Config:           s.replicaConfig(t, r),
+		Config:           s.replicaConfig(tb, r),
 		Namespace:        Namespace,
 		WebhookListen:    c.WebhookAddress,
 		HealthListen:     c.HealthAddress,
@@ -118,12 +118,12 @@ func (s *Server) run(t *testing.T, r Replica) *Controller {
 	return c
 }
 
-func (s *Server) replicaConfig(t *testing.T, r Replica) *rest.Config {
-	t.Helper()
+func (s *Server) replicaConfig(tb testing.TB, r Replica) *rest.Config {
+	tb.Helper()
 	if r.Name == "" {
 		r.Name = "replica"
 	}
-	config := s.User(t, serviceAccount, "system:serviceaccounts", "system:serviceaccounts:"+Namespace, "system:authenticated", r.Name)
+	config := s.User(tb, serviceAccount, "system:serviceaccounts", "system:serviceaccounts:"+Namespace, "system:authenticated", r.Name)
 	config = rest.CopyConfig(config)
 	if r.Wrap != nil {
 		config.Wrap(r.Wrap)
@@ -135,29 +135,29 @@ func (s *Server) replicaConfig(t *testing.T, r Replica) *rest.Config {
 }
 
 // Stop ends the replica; it may have ended already.
-func (c *Controller) Stop(t *testing.T) {
-	t.Helper()
+func (c *Controller) Stop(tb testing.TB) {
+	tb.Helper()
 	c.cancel()
 	select {
 	case <-c.ended:
 	case <-time.After(Patience):
-		t.Error("the controller does not end")
+		tb.Error("the controller does not end")
 	}
 }
 
 // AwaitReady waits until the replica says that it is ready, and until the API
 // server has its webhooks.
-func (s *Server) AwaitReady(t *testing.T, c *Controller) {
-	t.Helper()
-	Eventually(t, func() string {
+func (s *Server) AwaitReady(tb testing.TB, c *Controller) {
+	tb.Helper()
+	Eventually(tb, func() string {
 		select {
 		case <-c.ended:
-			t.Fatalf("the controller has ended: %v\n%s", c.err, lastLines(c.log.String(), 30))
+			tb.Fatalf("the controller has ended: %v\n%s", c.err, lastLines(c.log.String(), 30))
 		default:
 		}
 		return ready(c.HealthAddress)
 	})
-	s.AwaitWebhooks(t, c.WebhookAddress)
+	s.AwaitWebhooks(tb, c.WebhookAddress)
 }
 
 func ready(address string) string {
@@ -178,11 +178,11 @@ func ready(address string) string {
 
 // AwaitWebhooks waits until the API server asks the webhooks at an address: it
 // refuses what only they refuse.
-func (s *Server) AwaitWebhooks(t *testing.T, address string) {
-	t.Helper()
-	Eventually(t, func() string {
+func (s *Server) AwaitWebhooks(tb testing.TB, address string) {
+	tb.Helper()
+	Eventually(tb, func() string {
 		var registered admissionv1.ValidatingWebhookConfiguration
-		if err := s.Get(t.Context(), client.ObjectKey{Name: Registered}, &registered); err != nil {
+		if err := s.Get(tb.Context(), client.ObjectKey{Name: Registered}, &registered); err != nil {
 			return err.Error()
 		}
 		for _, w := range registered.Webhooks {
@@ -192,9 +192,9 @@ func (s *Server) AwaitWebhooks(t *testing.T, address string) {
 		}
 		return ""
 	})
-	Eventually(t, func() string {
-		probe := Objects(t, `{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderReservedIP, metadata: {name: probe}, spec: {ips: [x]}}`)[0]
-		err := s.Create(t.Context(), probe, client.DryRunAll)
+	Eventually(tb, func() string {
+		probe := Objects(tb, `{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderReservedIP, metadata: {name: probe}, spec: {ips: [x]}}`)[0]
+		err := s.Create(tb.Context(), probe, client.DryRunAll)
 		if err == nil {
 			return "a refusal of what only webhooks refuse"
 		}
@@ -207,15 +207,15 @@ func (s *Server) AwaitWebhooks(t *testing.T, address string) {
 
 // Install makes what the controller's manifest makes of what is not the
 // controller itself: its namespace, its rights, and what agents may not write.
-func (s *Server) Install(t *testing.T) {
-	t.Helper()
+func (s *Server) Install(tb testing.TB) {
+	tb.Helper()
 	var objects []*unstructured.Unstructured
 	for _, file := range []string{"namespace.yaml", "railhead-controller.yaml"} {
 		text, err := os.ReadFile(filepath.Join(root, "deploy", file))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
-		objects = append(objects, Objects(t, string(text))...)
+		objects = append(objects, Objects(tb, string(text))...)
 	}
 	for _, o := range objects {
 		switch o.GroupVersionKind().Group {
@@ -227,49 +227,49 @@ func (s *Server) Install(t *testing.T) {
 		default:
 			continue
 		}
-		if err := s.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatalf("create %s: %v", title(o), err)
+		if err := s.Create(tb.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
+			tb.Fatalf("create %s: %v", title(o), err)
 		}
 	}
 }
 
 // Configure writes the cluster's configuration.
-func (s *Server) Configure(t *testing.T, config string) {
-	t.Helper()
-	s.Install(t)
+func (s *Server) Configure(tb testing.TB, config string) {
+	tb.Helper()
+	s.Install(tb)
 	m := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: policy.ConfigMapName},
 		Data:       map[string]string{policy.ConfigMapKey: config},
 	}
-	err := s.Create(t.Context(), m)
+	err := s.Create(tb.Context(), m)
 	if apierrors.IsAlreadyExists(err) {
-		err = s.Update(t.Context(), m)
+		err = s.Update(tb.Context(), m)
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
 // freeAddress is an address of the loopback interface whose port nobody else is
 // given until the test ends. The socket that keeps it does not listen, so that
 // whoever asks for this very address gets it.
-func freeAddress(t *testing.T) string {
-	t.Helper()
+func freeAddress(tb testing.TB) string {
+	tb.Helper()
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = unix.Close(socket) })
+	tb.Cleanup(func() { _ = unix.Close(socket) })
 	err = errors.Join(
 		unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
 		unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
 	)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	bound, err := unix.Getsockname(socket)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return fmt.Sprintf("127.0.0.1:%d", bound.(*unix.SockaddrInet4).Port)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"railhead/internal/golden"
 	"railhead/internal/policy"
 )
 
@@ -26,13 +27,13 @@ func TestKilled(t *testing.T) {
 	var whole run
 	t.Run("never", func(t *testing.T) {
 		known := ""
-		if !*update {
+		if !golden.Update() {
 			known = readFile(t, "testdata/killed/end.txt")
 		}
 		whole = s.killedAfter(t, -1, known)
-		golden(t, "killed/end.txt", whole.end)
+		golden.Equal(t, "testdata/killed/end.txt", whole.end)
 		whole.writes[subnetStatus] = min(whole.writes[subnetStatus], 2)
-		golden(t, "killed/writes.txt", printCounts(whole.writes))
+		golden.Equal(t, "testdata/killed/writes.txt", printCounts(whole.writes))
 	})
 	if t.Failed() {
 		return

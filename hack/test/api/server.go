@@ -8,10 +8,10 @@
 // The tests of this package share one API server (Exclusive and Shared). A test
 // that stops its server, and one of another package, has its own:
 //
-//	func TestSomething(t *testing.T) {
-//		s := api.Own(t)
-//		s.Control(t, api.Replica{})
-//		s.MustApply(t, manifest)
+//	func TestSomething(tb testing.TB) {
+//		s := api.Own(tb)
+//		s.Control(tb, api.Replica{})
+//		s.MustApply(tb, manifest)
 //		…
 //	}
 //
@@ -70,56 +70,56 @@ type control struct {
 }
 
 // Wanted skips a test unless API servers are asked for.
-func Wanted(t *testing.T) {
-	t.Helper()
+func Wanted(tb testing.TB) {
+	tb.Helper()
 	if os.Getenv("RAILHEAD_API") == "" {
-		t.Skip("needs an API server: make test-api")
+		tb.Skip("needs an API server: make test-api")
 	}
 }
 
 // Own starts an API server for one test, or skips it. Its etcd leaves it to the
 // kernel when to write to the disk.
-func Own(t *testing.T) *Server {
-	t.Helper()
-	return own(t, false)
+func Own(tb testing.TB) *Server {
+	tb.Helper()
+	return own(tb, false)
 }
 
 // RequireSynced is Own with an etcd that syncs its disk before it answers, as in
 // a cluster: for who measures times.
-func RequireSynced(t *testing.T) *Server {
-	t.Helper()
-	return own(t, true)
+func RequireSynced(tb testing.TB) *Server {
+	tb.Helper()
+	return own(tb, true)
 }
 
-func own(t *testing.T, synced bool) *Server {
-	t.Helper()
-	Wanted(t)
-	c, err := start(t, t.TempDir(), synced)
+func own(tb testing.TB, synced bool) *Server {
+	tb.Helper()
+	Wanted(tb)
+	c, err := start(tb, tb.TempDir(), synced)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the end of the API server's log:\n%s", c.log())
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("the end of the API server's log:\n%s", c.log())
 		}
 		if err := c.env.Stop(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	return c.server(t)
+	return c.server(tb)
 }
 
 // server is what a test uses the API server by.
-func (c *control) server(t *testing.T) *Server {
-	t.Helper()
+func (c *control) server(tb testing.TB) *Server {
+	tb.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	config.QPS = -1
-	s := &Server{control: c, Config: config, dir: t.TempDir()}
+	s := &Server{control: c, Config: config, dir: tb.TempDir()}
 	if s.Client, err = client.New(config, client.Options{Scheme: Scheme()}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
@@ -134,9 +134,9 @@ func Scheme() *runtime.Scheme {
 }
 
 // start starts an API server with files in a directory. It may outlive the test.
-func start(t *testing.T, home string, synced bool) (*control, error) {
-	t.Helper()
-	programs, err := binaries.Ensure(t.Context(), os.Stderr, binaries.Etcd, binaries.Kubernetes)
+func start(tb testing.TB, home string, synced bool) (*control, error) {
+	tb.Helper()
+	programs, err := binaries.Ensure(tb.Context(), os.Stderr, binaries.Etcd, binaries.Kubernetes)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func start(t *testing.T, home string, synced bool) (*control, error) {
 	if err := os.WriteFile(filepath.Join(home, "audit.yaml"), []byte(auditPolicy), 0o600); err != nil {
 		return nil, err
 	}
-	if c.env, err = c.environment(t, synced); err != nil {
+	if c.env, err = c.environment(tb, synced); err != nil {
 		return nil, err
 	}
 	if _, err := c.env.Start(); err != nil {
@@ -154,8 +154,8 @@ func start(t *testing.T, home string, synced bool) (*control, error) {
 }
 
 // environment is what envtest starts.
-func (c *control) environment(t *testing.T, synced bool) (*envtest.Environment, error) {
-	t.Helper()
+func (c *control) environment(tb testing.TB, synced bool) (*envtest.Environment, error) {
+	tb.Helper()
 	launchers, err := c.launchers("etcd", "kube-apiserver")
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (c *control) environment(t *testing.T, synced bool) (*envtest.Environment, 
 	}
 	server := &envtest.APIServer{Path: launchers[1], CertDir: sub(c.home, "certificates"), Err: log}
 	// Of themselves they take ports that were free a moment ago.
-	if server.Address, server.Port, err = net.SplitHostPort(freeAddress(t)); err != nil {
+	if server.Address, server.Port, err = net.SplitHostPort(freeAddress(tb)); err != nil {
 		return nil, err
 	}
 	server.Configure().
@@ -174,8 +174,8 @@ func (c *control) environment(t *testing.T, synced bool) (*envtest.Environment, 
 		Set("audit-log-path", c.audit.file).
 		Set("audit-log-mode", "blocking"). // what a client was answered is in the log
 		Set("profiling", "false")
-	etcd := &envtest.Etcd{Path: launchers[0], DataDir: sub(c.home, "etcd"), URL: &url.URL{Scheme: "http", Host: freeAddress(t)}}
-	etcd.Configure().Set("listen-peer-urls", "http://"+freeAddress(t))
+	etcd := &envtest.Etcd{Path: launchers[0], DataDir: sub(c.home, "etcd"), URL: &url.URL{Scheme: "http", Host: freeAddress(tb)}}
+	etcd.Configure().Set("listen-peer-urls", "http://"+freeAddress(tb))
 	if synced {
 		etcd.Configure().Disable("unsafe-no-fsync") // which envtest asks for
 	}
@@ -197,11 +197,11 @@ func sub(dir, name string) string {
 }
 
 // User is a configuration for another user, of whom the audit log tells.
-func (s *Server) User(t *testing.T, name string, groups ...string) *rest.Config {
-	t.Helper()
+func (s *Server) User(tb testing.TB, name string, groups ...string) *rest.Config {
+	tb.Helper()
 	user, err := s.env.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return user.Config()
 }
