@@ -10,19 +10,21 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"context"
 	"railhead/hack/cluster/plan"
+	"railhead/hack/cluster/testcluster"
 	"railhead/internal/kernel/netns"
 )
 
 // defaultNetwork has pods whose own network is a rail, by the annotation, and
 // wants them on it, and to be reached by the node and to reach the cluster all
 // the same.
-func defaultNetwork(t *testing.T, c *Cluster) {
+func defaultNetwork(t *testing.T, c *cluster) {
 	t.Helper()
 	const netdev, bridge, gateway = "ens6f0np0", "roce", "172.81.0.1"
 	c.OnNode(t, plan.Fabric, "sh", "-c", "ip link add "+bridge+" type bridge && ip addr add "+gateway+"/16 dev "+bridge+" && ip link set "+bridge+" up")
 	t.Cleanup(func() {
-		if out, err := c.tryOn(plan.Fabric, "ip", "link", "del", bridge); err != nil {
+		if out, err := c.TryOnNode(context.Background(), plan.Fabric, "ip", "link", "del", bridge); err != nil {
 			t.Errorf("%s%v", out, err)
 		}
 	})
@@ -35,14 +37,14 @@ func defaultNetwork(t *testing.T, c *Cluster) {
 	ns := c.Namespace(t)
 	c.Apply(t, ns, withoutLimits(t, filepath.Join(shared, "workload.yaml")))
 	c.ends(t, ns, "daemonset/rdma-macvlan", "app=rdma-macvlan")
-	c.Kubectl(t, "rollout", "status", "-n", ns, "daemonset/rdma-macvlan", "--timeout", Patience.String())
+	c.RolledOut(t, ns, "daemonset/rdma-macvlan")
 	var all []attachedPod
-	Eventually(t, func() string {
+	testcluster.Eventually(t, func() string {
 		all = c.attached(t, ns, "app=rdma-macvlan")
-		return missing("pods of rdma-macvlan", fmt.Sprint(len(all)), "2")
+		return testcluster.Missing("pods of rdma-macvlan", fmt.Sprint(len(all)), "2")
 	})
 	for _, n := range c.Plan().Nodes {
-		c.sleeps(t, ns, "on-"+n.Name, n.Name, true)
+		c.Sleeper(t, ns, "on-"+n.Name, n.Name, true)
 	}
 	subnet := netip.MustParsePrefix("172.81.0.0/16")
 	for i, p := range all {
@@ -60,7 +62,7 @@ func defaultNetwork(t *testing.T, c *Cluster) {
 }
 
 // cable connects a node to a bridge of the fabric, as long as the test runs.
-func (c *Cluster) cable(t *testing.T, node, netdev, bridge string) {
+func (c *cluster) cable(t *testing.T, node, netdev, bridge string) {
 	t.Helper()
 	ns, err := c.NetNS(node)
 	if err != nil {
@@ -73,7 +75,7 @@ func (c *Cluster) cable(t *testing.T, node, netdev, bridge string) {
 
 // plug connects a new netdev of a namespace, which is down, to a bridge of the
 // fabric by a port there.
-func (c *Cluster) plug(t *testing.T, ns *netns.NS, netdev, port, bridge string) {
+func (c *cluster) plug(t *testing.T, ns *netns.NS, netdev, port, bridge string) {
 	t.Helper()
 	fabric, err := c.NetNS(plan.Fabric)
 	if err != nil {
@@ -94,7 +96,7 @@ func (c *Cluster) plug(t *testing.T, ns *netns.NS, netdev, port, bridge string) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if out, err := c.tryOn(plan.Fabric, "ip", "link", "del", port); err != nil {
+		if out, err := c.TryOnNode(context.Background(), plan.Fabric, "ip", "link", "del", port); err != nil {
 			t.Errorf("%s%v", out, err)
 		}
 	})
@@ -102,14 +104,14 @@ func (c *Cluster) plug(t *testing.T, ns *netns.NS, netdev, port, bridge string) 
 }
 
 // uninstall takes the agents away, which take along what they have put on nodes.
-func (c *Cluster) uninstall(t *testing.T) {
+func (c *cluster) uninstall(t *testing.T) {
 	t.Helper()
 	for _, args := range [][]string{
 		{"delete", "-n", agentNS, agents, "configmap/railhead-scenario"},
-		{"wait", "-n", agentNS, "--for=delete", "pod", "-l", "app.kubernetes.io/name=railhead-agent", "--timeout", Patience.String()},
+		{"wait", "-n", agentNS, "--for=delete", "pod", "-l", "app.kubernetes.io/name=railhead-agent", "--timeout", testcluster.Patience.String()},
 		{"delete", "clusterrolebinding/railhead-agent", "clusterrole/railhead-agent"}, // the rest goes with the namespace
 	} {
-		if out, err := c.tryAfter(args...); err != nil {
+		if out, err := c.TryKubectl(context.Background(), "", args...); err != nil {
 			t.Errorf("%s: %s%v", strings.Join(args, " "), out, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"railhead/hack/cluster/driver"
 	"railhead/hack/cluster/plan"
+	"railhead/hack/cluster/testcluster"
 )
 
 // TestAttachFamilies wants eight rails with IPv6 alone and with both families.
@@ -21,12 +22,12 @@ func TestAttachFamilies(t *testing.T) {
 		"dual stack": {Nodes: 2, Rails: 8, IPv4: true, IPv6: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := Up(t, driver.Options{Options: o})
+			c := &cluster{testcluster.Up(t, driver.Options{Options: o})}
 			c.leavesNothing(t)
 			c.install(t)
 			c.attaches(t)
 			c.Kubectl(t, "create", "namespace", networksNS)
-			c.after(t, "delete", "namespace", networksNS)
+			c.KubectlAfter(t, "delete", "namespace", networksNS)
 			file := filepath.Join(t.TempDir(), "networks.yaml")
 			if err := os.WriteFile(file, []byte(networksOf(c.Plan())), 0o600); err != nil {
 				t.Fatal(err)
@@ -39,18 +40,18 @@ func TestAttachFamilies(t *testing.T) {
 
 // attachesFamilies wants pods on two nodes to have all their families on all
 // rails, with rules for each, and to reach each other.
-func attachesFamilies(t *testing.T, c *Cluster, families int) {
+func attachesFamilies(t *testing.T, c *cluster, families int) {
 	t.Helper()
 	ns := c.Namespace(t)
 	for _, n := range c.Plan().Nodes {
 		c.Apply(t, ns, late("on-"+n.Name, n.Name))
 		c.ends(t, ns, "pod/on-"+n.Name, "app=on-"+n.Name)
-		c.ready(t, ns, "on-"+n.Name)
+		c.Ready(t, ns, "on-"+n.Name)
 	}
 	var all []attachedPod
-	Eventually(t, func() string {
+	testcluster.Eventually(t, func() string {
 		all = c.attached(t, ns, "app")
-		return missing("pods with networks", fmt.Sprint(len(all)), "2")
+		return testcluster.Missing("pods with networks", fmt.Sprint(len(all)), "2")
 	})
 	for _, p := range all {
 		rules := c.Exec(t, ns, p.name, "ip", "-6", "rule")
@@ -86,4 +87,11 @@ func networksOf(c *plan.Cluster) string {
 			"spec: {cniType: macvlan, macvlan: {master: [%s], ippools: {%s}}}\n", i+1, networksNS, r.Netdev, strings.Join(pools, ", "))
 	}
 	return b.String()
+}
+
+func families(o plan.Options) int {
+	if o.IPv4 && o.IPv6 {
+		return 2
+	}
+	return 1
 }

@@ -9,6 +9,7 @@ import (
 
 	"railhead/hack/cluster/image"
 	"railhead/hack/cluster/plan"
+	"railhead/hack/cluster/testcluster"
 )
 
 // railed is a Deployment or pod template's annotation for all eight rails.
@@ -28,12 +29,6 @@ spec:
   terminationGracePeriodSeconds: 0
   containers: [{name: sleep, image: "%s"}]
 `, name, strings.Replace(railed, ": ", `: "`, 1)+`"`, node, image.Tools)
-}
-
-// ready waits for a pod.
-func (c *Cluster) ready(t *testing.T, ns, pod string) {
-	t.Helper()
-	c.Kubectl(t, "wait", "-n", ns, "--for=condition=Ready", "pod/"+pod, "--timeout", Patience.String())
 }
 
 // manyRails is a Deployment of pods with eight rails.
@@ -57,7 +52,7 @@ spec:
 
 // agentKilled kills the agents while pods start and wants each pod to have its
 // rails, with addresses that no other has.
-func agentKilled(t *testing.T, c *Cluster) {
+func agentKilled(t *testing.T, c *cluster) {
 	t.Helper()
 	c.networks(t, filepath.Join(printed, "network.yaml"))
 	ns := c.Namespace(t)
@@ -65,7 +60,7 @@ func agentKilled(t *testing.T, c *Cluster) {
 	c.Apply(t, ns, manyRails(replicas))
 	c.ends(t, ns, "deployment/many", "app=many")
 	for started := range 3 {
-		Eventually(t, func() string { // some more have their networks
+		testcluster.Eventually(t, func() string { // some more have their networks
 			if n := len(c.attached(t, ns, "app=many")); n < started*2 {
 				return fmt.Sprintf("%d pods, want %d", n, started*2)
 			}
@@ -75,11 +70,11 @@ func agentKilled(t *testing.T, c *Cluster) {
 			c.killAgent(t, n.Name)
 		}
 	}
-	c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/many", "--timeout", Patience.String())
+	c.RolledOut(t, ns, "deployment/many")
 	var all []attachedPod
-	Eventually(t, func() string {
+	testcluster.Eventually(t, func() string {
 		all = c.attached(t, ns, "app=many")
-		return missing("pods with networks", fmt.Sprint(len(all)), fmt.Sprint(replicas))
+		return testcluster.Missing("pods with networks", fmt.Sprint(len(all)), fmt.Sprint(replicas))
 	})
 	owner := map[string]string{}
 	for _, p := range all {
@@ -102,7 +97,7 @@ func agentKilled(t *testing.T, c *Cluster) {
 }
 
 // killAgent ends the agent of a node as kill -9 does, if it runs just now.
-func (c *Cluster) killAgent(t *testing.T, node string) {
+func (c *cluster) killAgent(t *testing.T, node string) {
 	t.Helper()
 	c.OnNode(t, node, "sh", "-c", `for p in $(pgrep -f '^/usr/local/bin/railhead agent'); do kill -9 $p; done; true`)
 }
@@ -110,20 +105,20 @@ func (c *Cluster) killAgent(t *testing.T, node string) {
 // apiServerStopped wants a pod whose sandbox dies to have its rails again while
 // there is no API server, and an agent that has only started then to take away
 // what is dead. It gives the pod its rails when it can ask who that is.
-func apiServerStopped(t *testing.T, c *Cluster) {
+func apiServerStopped(t *testing.T, c *cluster) {
 	t.Helper()
 	c.networks(t, filepath.Join(printed, "network.yaml"))
 	ns := c.Namespace(t)
 	c.Apply(t, ns, late("known", "node1"))
 	c.ends(t, ns, "pod/known", "app=known")
-	c.ready(t, ns, "known")
+	c.Ready(t, ns, "known")
 	first := c.sandbox(t, ns, "known", "")
 	back := func(ctx context.Context) error {
 		if err := c.Restart(ctx, plan.Fabric, "kube-apiserver"); err != nil {
 			return err
 		}
 		for _, who := range []string{"deployment/railhead-controller", agents} {
-			if out, err := c.tryAfter("rollout", "status", "-n", agentNS, who, "--timeout", Patience.String()); err != nil { //nolint:contextcheck // also when the test has ended
+			if out, err := c.TryKubectl(context.Background(), "", "rollout", "status", "-n", agentNS, who, "--timeout", testcluster.Patience.String()); err != nil { //nolint:contextcheck // also when the test has ended
 				return fmt.Errorf("%s%w", out, err)
 			}
 		}
@@ -150,18 +145,18 @@ func apiServerStopped(t *testing.T, c *Cluster) {
 		t.Fatal(err)
 	}
 	c.sandbox(t, ns, "known", second.id)
-	c.ready(t, ns, "known")
+	c.Ready(t, ns, "known")
 	c.webhooksAnswer(t)
 }
 
 // webhooksAnswer waits until each replica of the controller admits objects: the one
 // that lost its lease starts anew, and the API server asks it meanwhile too.
-func (c *Cluster) webhooksAnswer(t *testing.T) {
+func (c *cluster) webhooksAnswer(t *testing.T) {
 	t.Helper()
 	addresses := c.Kubectl(t, "get", "pods", "-n", agentNS, "-l", "app.kubernetes.io/name=railhead-controller", "-o", "jsonpath={.items[*].status.podIP}")
 	for address := range strings.FieldsSeq(addresses) {
-		Eventually(t, func() string {
-			if out, err := c.try(t.Context(), "node1", "bash", "-c", "echo > /dev/tcp/"+address+"/5722"); err != nil {
+		testcluster.Eventually(t, func() string {
+			if out, err := c.TryOnNode(t.Context(), "node1", "bash", "-c", "echo > /dev/tcp/"+address+"/5722"); err != nil {
 				return "webhooks of the controller at " + address + ": " + out
 			}
 			return ""
@@ -174,10 +169,10 @@ type sandbox struct{ id, netns string }
 
 // sandbox waits for a pod's sandbox that is not the one before, with nine
 // interfaces that have addresses.
-func (c *Cluster) sandbox(t *testing.T, ns, pod, before string) (s sandbox) {
+func (c *cluster) sandbox(t *testing.T, ns, pod, before string) (s sandbox) {
 	t.Helper()
-	within(t, 2*Patience, func() string { // the kubelet waits longer and longer between attempts
-		out, err := c.try(t.Context(), "node1", "sh", "-c", fmt.Sprintf(
+	testcluster.Within(t, 2*testcluster.Patience, func() string { // the kubelet waits longer and longer between attempts
+		out, err := c.TryOnNode(t.Context(), "node1", "sh", "-c", fmt.Sprintf(
 			`for id in $(ctr -n k8s.io containers ls -q 'labels."io.cri-containerd.kind"==sandbox,labels."io.kubernetes.pod.name"==%s,labels."io.kubernetes.pod.namespace"==%s'); do
 			pid=$(ctr -n k8s.io tasks ls | awk -v id=$id '$1 == id && $3 == "RUNNING" {print $2}')
 			[ -n "$pid" ] && echo $id $(readlink /proc/$pid/ns/net) $(nsenter -t $pid -n ip -o -4 addr | grep -c -e ' eth0 ' -e ' net[1-8] '); done; true`, pod, ns))
@@ -196,16 +191,16 @@ func (c *Cluster) sandbox(t *testing.T, ns, pod, before string) (s sandbox) {
 }
 
 // endSandbox kills what holds a pod's namespaces.
-func (c *Cluster) endSandbox(t *testing.T, s sandbox) {
+func (c *cluster) endSandbox(t *testing.T, s sandbox) {
 	t.Helper()
 	c.OnNode(t, "node1", "ctr", "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", s.id)
 }
 
 // gone wants nothing of a sandbox on its node.
-func (c *Cluster) gone(t *testing.T, s sandbox) {
+func (c *cluster) gone(t *testing.T, s sandbox) {
 	t.Helper()
-	Eventually(t, func() string {
-		out, err := c.try(t.Context(), "node1", "sh", "-c", "ls /var/lib/cni/results | grep "+s.id+"; lsns -t net -o NS -n | grep -w "+strings.Trim(s.netns, "net:[]")+"; true")
+	testcluster.Eventually(t, func() string {
+		out, err := c.TryOnNode(t.Context(), "node1", "sh", "-c", "ls /var/lib/cni/results | grep "+s.id+"; lsns -t net -o NS -n | grep -w "+strings.Trim(s.netns, "net:[]")+"; true")
 		if err != nil {
 			return out + err.Error()
 		}

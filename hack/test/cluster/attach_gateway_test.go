@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"context"
 	"railhead/hack/cluster/plan"
 )
 
@@ -50,7 +51,7 @@ func (f *faultyRail) slowGateway(t *testing.T, rail plan.Rail) *slowGateway {
 	go func() { ended <- g.serve() }()
 	setting := "/proc/sys/net/ipv4/conf/" + rail.Bridge + "/arp_ignore"
 	t.Cleanup(func() {
-		if out, err := f.tryOn(plan.Fabric, "sh", "-c", "echo 0 > "+setting); err != nil {
+		if out, err := f.TryOnNode(context.Background(), plan.Fabric, "sh", "-c", "echo 0 > "+setting); err != nil {
 			t.Errorf("%s%v", out, err)
 		}
 		_ = g.socket.Close()

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"railhead/hack/cluster/plan"
+	"railhead/hack/cluster/testcluster"
 	"railhead/internal/kernel/kerneltest"
 	"railhead/internal/kernel/netns"
 )
@@ -24,7 +25,7 @@ import (
 // faultyRail is a cluster whose pods run on eight rails while one of these has a
 // fault.
 type faultyRail struct {
-	*Cluster
+	*cluster
 	ns      string
 	running []attachedPod // on two nodes, from before the fault
 	program string        // railhead, for the command line
@@ -33,10 +34,10 @@ type faultyRail struct {
 // oneRail breaks one of eight rails in each way, and wants a pod that starts then
 // to say what is wrong and to start when nothing is any more, and all others to go
 // on.
-func oneRail(t *testing.T, c *Cluster) {
+func oneRail(t *testing.T, c *cluster) {
 	t.Helper()
 	c.networks(t, filepath.Join(printed, "network.yaml"))
-	f := &faultyRail{Cluster: c, ns: c.Namespace(t), program: filepath.Join(t.TempDir(), "railhead")}
+	f := &faultyRail{cluster: c, ns: c.Namespace(t), program: filepath.Join(t.TempDir(), "railhead")}
 	f.running = c.rdmaTools(t, f.ns)
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", f.program, "railhead/cmd/railhead").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -56,7 +57,7 @@ func (f *faultyRail) starts(t *testing.T, name string) {
 // tells waits for an Event of ours about a pod, with all of some words.
 func (f *faultyRail) tells(t *testing.T, pod string, words ...*regexp.Regexp) {
 	t.Helper()
-	Eventually(t, func() string {
+	testcluster.Eventually(t, func() string {
 		events := f.Kubectl(t, "get", "events", "-n", f.ns, "--field-selector=involvedObject.name="+pod, "-o", `jsonpath={range .items[*]}{.source.component}{.reportingComponent} {.reason}: {.message}{"\n"}{end}`)
 		for event := range strings.Lines(events) {
 			if !strings.HasPrefix(event, "kubelet") && !slices.ContainsFunc(words, func(w *regexp.Regexp) bool { return !w.MatchString(event) }) {
@@ -78,7 +79,7 @@ func (f *faultyRail) unharmed(t *testing.T, since string) attachedPod {
 	t.Helper()
 	f.reachEachOther(t, f.ns, f.running[0], f.running[1])
 	var started attachedPod
-	Eventually(t, func() string { // the annotation comes a moment after the pod
+	testcluster.Eventually(t, func() string { // the annotation comes a moment after the pod
 		all := f.attached(t, f.ns, "app="+since)
 		if len(all) != 1 || len(all[0].addresses) != 9 {
 			return fmt.Sprintf("%s with nine interfaces: %v", since, all)
@@ -99,7 +100,7 @@ func (f *faultyRail) gatewayDown(t *testing.T) {
 	gateway := rail.Gateways[0]
 	f.OnNode(t, plan.Fabric, "ip", "addr", "del", gateway.String(), "dev", rail.Bridge)
 	back := func(ctx context.Context) {
-		if out, err := f.try(ctx, plan.Fabric, "ip", "addr", "replace", gateway.String(), "dev", rail.Bridge); err != nil {
+		if out, err := f.TryOnNode(ctx, plan.Fabric, "ip", "addr", "replace", gateway.String(), "dev", rail.Bridge); err != nil {
 			t.Errorf("%s%v", out, err)
 		}
 	}
@@ -108,7 +109,7 @@ func (f *faultyRail) gatewayDown(t *testing.T) {
 	f.tells(t, "down", word("net3"), word("rail 2"), word(rail.Netdev), word(gateway.Addr().String()), unanswered)
 	f.reachEachOther(t, f.ns, f.running[0], f.running[1])
 	back(t.Context())
-	f.ready(t, f.ns, "down")
+	f.Ready(t, f.ns, "down")
 	f.unharmed(t, "down")
 }
 
@@ -125,7 +126,7 @@ func (f *faultyRail) gatewayLate(t *testing.T) {
 	f.tells(t, "late", word("net4"), word("rail 3"), word(rail.Netdev), word(gateway.address.String()), unanswered)
 	f.reachEachOther(t, f.ns, f.running[0], f.running[1])
 	gateway.inTime.Store(true)
-	f.ready(t, f.ns, "late")
+	f.Ready(t, f.ns, "late")
 	f.unharmed(t, "late")
 
 	var explained struct {
@@ -168,12 +169,12 @@ func (f *faultyRail) foreignAddress(t *testing.T) {
 	f.starts(t, "contested")
 	f.tells(t, "contested", word("net5"), word("rail 4"), word(rail.Netdev), word(address.String()), word(mac))
 	f.reachEachOther(t, f.ns, f.running[0], f.running[1])
-	f.ready(t, f.ns, "contested")
+	f.Ready(t, f.ns, "contested")
 	started := f.unharmed(t, "contested")
 	if got := started.addresses["net5"]; slices.Contains(got, address.String()) {
 		t.Errorf("net5 has %v, which somebody else has", got)
 	}
-	Eventually(t, func() string { // the controller hears of it behind the pod's answer
+	testcluster.Eventually(t, func() string { // the controller hears of it behind the pod's answer
 		for _, run := range f.runs(t, pool) {
 			if run.State == "quarantined" && run.Addresses == address.String() && strings.Contains(run.Reason, mac) {
 				return ""
@@ -195,7 +196,7 @@ func (f *faultyRail) release(t *testing.T, pool string, address netip.Addr) {
 	t.Helper()
 	ledgers := f.Kubectl(t, "get", "poolledgers", "-o", `jsonpath={range .items[?(@.spec.pool=="`+pool+`")]}{.metadata.name}{"\n"}{end}`)
 	f.Kubectl(t, slices.Concat([]string{"annotate", "--overwrite", "poolledgers"}, strings.Fields(ledgers), []string{"railhead.io/release=" + address.String()})...)
-	Eventually(t, func() string {
+	testcluster.Eventually(t, func() string {
 		for _, run := range f.runs(t, pool) {
 			if run.State == "quarantined" {
 				return fmt.Sprintf("the end of the quarantine of %s: %+v", address, run)
@@ -241,7 +242,7 @@ func (f *faultyRail) runs(t *testing.T, pool string) []addressRun {
 // is known to others some time after the pod runs.
 func (f *faultyRail) next(t *testing.T, pool, node string) (address netip.Addr) {
 	t.Helper()
-	Eventually(t, func() string {
+	testcluster.Eventually(t, func() string {
 		runs := f.runs(t, pool)
 		i := slices.IndexFunc(runs, func(r addressRun) bool { return r.State == "reserve" && r.Node == node })
 		if i < 0 {

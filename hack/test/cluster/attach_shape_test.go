@@ -10,12 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"railhead/hack/cluster/testcluster"
 	"railhead/hack/nodestate"
 )
 
 // shape is how a pod's network looks from inside, with names for the addresses
 // that are this pod's, its node's or its time's.
-func (c *Cluster) shape(t *testing.T, ns string, p attachedPod) string {
+func (c *cluster) shape(t *testing.T, ns string, p attachedPod) string {
 	t.Helper()
 	c.linksUp(t, ns, p)
 	commands := []string{"ip -o -4 addr", "ip -o link", "ip rule"}
@@ -35,9 +36,9 @@ func (c *Cluster) shape(t *testing.T, ns string, p attachedPod) string {
 // linksUp waits until each interface of a pod is in state UP. One that carries
 // packets is in state UNKNOWN until the kernel, once a second, looks at links
 // that have changed (net/core/link_watch.c).
-func (c *Cluster) linksUp(t *testing.T, ns string, p attachedPod) {
+func (c *cluster) linksUp(t *testing.T, ns string, p attachedPod) {
 	t.Helper()
-	Eventually(t, func() string {
+	testcluster.Eventually(t, func() string {
 		for name := range p.addresses {
 			if link := c.Exec(t, ns, p.name, "ip", "-o", "link", "show", "dev", name); !strings.Contains(link, " state UP ") {
 				return "the state UP of " + link
@@ -48,7 +49,7 @@ func (c *Cluster) linksUp(t *testing.T, ns string, p attachedPod) {
 }
 
 // named puts names in the place of what differs from pod to pod.
-func (c *Cluster) named(p attachedPod, text string) string {
+func (c *cluster) named(p attachedPod, text string) string {
 	replace := func(address, name string) {
 		text = regexp.MustCompile(regexp.QuoteMeta(address)+`\b`).ReplaceAllString(text, name)
 	}
@@ -87,9 +88,9 @@ func (c *Cluster) named(p attachedPod, text string) string {
 // settled is what there is on the nodes once what earlier tests deleted has gone:
 // no pods are there but the cluster's own and Railhead's, each has its sandbox, and
 // nodes say the same twice.
-func (c *Cluster) settled(t *testing.T) map[string]nodestate.State {
+func (c *cluster) settled(t *testing.T) map[string]nodestate.State {
 	t.Helper()
-	Eventually(t, func() string {
+	testcluster.Eventually(t, func() string {
 		out := c.Kubectl(t, "get", "pods", "-A", "--no-headers",
 			"--field-selector=metadata.namespace!=kube-system,metadata.namespace!=railhead-system")
 		if out != "" {
@@ -98,11 +99,11 @@ func (c *Cluster) settled(t *testing.T) map[string]nodestate.State {
 		return ""
 	})
 	var last map[string]nodestate.State
-	Eventually(t, func() string {
+	testcluster.Eventually(t, func() string {
 		before := last
 		last = c.nodes(t)
 		for node, s := range last { // kubelets take sandboxes away after pods have gone
-			if diff := missing("sandboxes on "+node, fmt.Sprint(sandboxes(s)), fmt.Sprint(c.podsOn(t, node))); diff != "" {
+			if diff := testcluster.Missing("sandboxes on "+node, fmt.Sprint(sandboxes(s)), fmt.Sprint(c.podsOn(t, node))); diff != "" {
 				return diff
 			}
 		}
@@ -122,7 +123,7 @@ func sandboxes(s nodestate.State) (count int) {
 }
 
 // podsOn counts a node's pods that have networks of their own.
-func (c *Cluster) podsOn(t *testing.T, node string) int {
+func (c *cluster) podsOn(t *testing.T, node string) int {
 	t.Helper()
 	out := c.Kubectl(t, "get", "pods", "-A", "--field-selector=spec.nodeName="+node, "-o", `jsonpath={range .items[*]}{.spec.hostNetwork}{"\n"}{end}`)
 	return strings.Count(out, "\n") - strings.Count(out, "true\n")
@@ -137,14 +138,14 @@ func ofPods(nodes map[string]nodestate.State) map[string]nodestate.State {
 }
 
 // asBefore waits until the nodes are as they were: without agents, or with them.
-func (c *Cluster) asBefore(t *testing.T, before map[string]nodestate.State, agents bool) {
+func (c *cluster) asBefore(t *testing.T, before map[string]nodestate.State, agents bool) {
 	t.Helper()
 	look := func() map[string]nodestate.State { return c.nodes(t) }
 	if agents {
 		look = func() map[string]nodestate.State { return ofPods(c.nodes(t)) }
 	}
 	var diff string
-	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(time.Second) {
+	for deadline := time.Now().Add(testcluster.Patience); time.Now().Before(deadline); time.Sleep(time.Second) {
 		if diff = cmp.Diff(before, look()); diff == "" {
 			return
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"railhead/hack/cluster/image"
+	"railhead/hack/cluster/testcluster"
 	"railhead/hack/nodestate"
 	"railhead/internal/cniinstall"
 	"railhead/internal/golden"
@@ -30,16 +31,16 @@ const (
 // real kubelets to have eight rails, whatever breaks meanwhile, and nothing to
 // stay of them.
 func TestAttach(t *testing.T) {
-	c := Require(t)
+	c := require(t)
 	c.leavesNothing(t)
 	c.install(t)
 	c.attaches(t)
 	c.workers(t)
 	c.Kubectl(t, "create", "namespace", networksNS)
-	c.after(t, "delete", "namespace", networksNS)
+	c.KubectlAfter(t, "delete", "namespace", networksNS)
 	for _, test := range []struct {
 		name  string
-		run   func(*testing.T, *Cluster)
+		run   func(*testing.T, *cluster)
 		short bool // it is run with -short too
 	}{
 		{"network", asPrinted("network"), true},
@@ -62,7 +63,7 @@ func TestAttach(t *testing.T) {
 
 // eightRails applies the printed networks and DaemonSet and wants pods that have
 // the shape of the printed example and reach each other on every rail.
-func eightRails(t *testing.T, c *Cluster, networks string) {
+func eightRails(t *testing.T, c *cluster, networks string) {
 	t.Helper()
 	c.networks(t, filepath.Join(printed, networks+".yaml"))
 	ns := c.Namespace(t)
@@ -83,8 +84,8 @@ func eightRails(t *testing.T, c *Cluster, networks string) {
 }
 
 // asPrinted is eightRails with one of the printed files.
-func asPrinted(networks string) func(*testing.T, *Cluster) {
-	return func(t *testing.T, c *Cluster) {
+func asPrinted(networks string) func(*testing.T, *cluster) {
+	return func(t *testing.T, c *cluster) {
 		t.Helper()
 		eightRails(t, c, networks)
 	}
@@ -98,7 +99,7 @@ type attachedPod struct {
 
 // attached are the running pods with a label, by the names of their nodes, as
 // their annotation tells of them, which comes a moment after the pod.
-func (c *Cluster) attached(t *testing.T, ns, selector string) []attachedPod {
+func (c *cluster) attached(t *testing.T, ns, selector string) []attachedPod {
 	t.Helper()
 	out := c.Kubectl(t, "get", "pods", "-n", ns, "-l", selector, "--field-selector=status.phase=Running", "--sort-by=.spec.nodeName",
 		"-o", `jsonpath={range .items[*]}{.metadata.name}{"\t"}{.spec.nodeName}{"\t"}{.metadata.annotations.k8s\.v1\.cni\.cncf\.io/network-status}{"\x00"}{end}`)
@@ -127,12 +128,12 @@ func (c *Cluster) attached(t *testing.T, ns, selector string) []attachedPod {
 // reachEachOther sends from each address of one pod to that of the other on the
 // same rail. Rails are networks of their own: what takes another one passes a
 // router, which its time to live would show, or is lost.
-func (c *Cluster) reachEachOther(t *testing.T, ns string, one, other attachedPod) {
+func (c *cluster) reachEachOther(t *testing.T, ns string, one, other attachedPod) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(one.addresses)) {
 		for i, from := range one.addresses[name] {
 			to := other.addresses[name][i]
-			out, err := c.TryKubectl(t, "", "exec", "-n", ns, one.name, "--", "ping", "-c", "1", "-W", "5", "-I", from, to)
+			out, err := c.TryKubectl(t.Context(), "", "exec", "-n", ns, one.name, "--", "ping", "-c", "1", "-W", "5", "-I", from, to)
 			if err != nil || name != "eth0" && !strings.Contains(out, "ttl=64 ") {
 				t.Errorf("%s from %s to %s: %v\n%s", name, from, to, err, out)
 			}
@@ -141,70 +142,65 @@ func (c *Cluster) reachEachOther(t *testing.T, ns string, one, other attachedPod
 }
 
 // attaches puts the agent on all nodes and waits until runtimes call it.
-func (c *Cluster) attaches(t *testing.T) {
+func (c *cluster) attaches(t *testing.T) {
 	t.Helper()
 	manifests := []string{"-f", filepath.Join(root, "deploy/demo/agent.yaml"), "-f", filepath.Join(root, "deploy/demo/scenario.yaml")}
 	c.Kubectl(t, append([]string{"apply", "--server-side", "--force-conflicts"}, manifests...)...)
 	t.Cleanup(func() { c.uninstall(t) })
-	c.Kubectl(t, "rollout", "status", "-n", agentNS, agents, "--timeout", Patience.String())
+	c.RolledOut(t, agentNS, agents)
 	for _, n := range c.Plan().Nodes {
-		Eventually(t, func() string { return c.lists(t, n.Name, "/etc/cni/net.d/"+cniinstall.File) })
+		testcluster.Eventually(t, func() string { return c.lists(t, n.Name, "/etc/cni/net.d/"+cniinstall.File) })
 	}
 }
 
 // lists says what is wrong where a node does not have a file.
-func (c *Cluster) lists(t *testing.T, node, file string) string {
+func (c *cluster) lists(t *testing.T, node, file string) string {
 	t.Helper()
-	out, err := c.try(t.Context(), node, "ls", file)
+	out, err := c.TryOnNode(t.Context(), node, "ls", file)
 	if err != nil {
 		return node + ": " + out
 	}
 	return ""
 }
 
-// tryOn is OnNode for what may fail, also once the test's own context has ended.
-func (c *Cluster) tryOn(machine string, command ...string) (string, error) {
-	return c.try(context.Background(), machine, command...)
-}
-
 // workers gives the nodes what the printed DaemonSet asks for: their names, and
 // an image.
-func (c *Cluster) workers(t *testing.T) {
+func (c *cluster) workers(t *testing.T) {
 	t.Helper()
 	for i, n := range c.Plan().Nodes {
 		c.tag(t, n.Name, "docker.io/library/rdma-tools:latest")
 		c.Kubectl(t, "label", "node", n.Name, fmt.Sprintf("kubernetes.io/hostname=worker%d", i+1), "--overwrite")
-		c.after(t, "label", "node", n.Name, "kubernetes.io/hostname="+n.Name, "--overwrite")
+		c.KubectlAfter(t, "label", "node", n.Name, "kubernetes.io/hostname="+n.Name, "--overwrite")
 	}
 }
 
 // tag gives the tools another name on a node.
-func (c *Cluster) tag(t *testing.T, node, name string) {
+func (c *cluster) tag(t *testing.T, node, name string) {
 	t.Helper()
 	c.OnNode(t, node, "ctr", "--namespace", "k8s.io", "images", "tag", "--force", image.Tools, name)
 }
 
 // networks applies a file of networks, which goes with the test.
-func (c *Cluster) networks(t *testing.T, file string) {
+func (c *cluster) networks(t *testing.T, file string) {
 	t.Helper()
 	c.Kubectl(t, "apply", "-f", file)
-	c.after(t, "delete", "-f", file)
-	c.Kubectl(t, "wait", "-A", "--for=condition=Ready", "--timeout", Patience.String(), "spidermultusconfigs", "--all")
-	c.Kubectl(t, "wait", "--for=condition=Ready", "--timeout", Patience.String(), "spiderippools", "--all")
+	c.KubectlAfter(t, "delete", "-f", file)
+	c.Kubectl(t, "wait", "-A", "--for=condition=Ready", "--timeout", testcluster.Patience.String(), "spidermultusconfigs", "--all")
+	c.Kubectl(t, "wait", "--for=condition=Ready", "--timeout", testcluster.Patience.String(), "spiderippools", "--all")
 }
 
 // rdmaTools applies the printed DaemonSet, of which only the limits are left
 // out, and returns its pods.
-func (c *Cluster) rdmaTools(t *testing.T, ns string) []attachedPod {
+func (c *cluster) rdmaTools(t *testing.T, ns string) []attachedPod {
 	t.Helper()
 	workload := withoutLimits(t, filepath.Join(printed, "workload.yaml"))
 	c.Apply(t, ns, workload)
 	c.ends(t, ns, "daemonset/rdma-tools", "app=rdma-tools")
-	c.Kubectl(t, "rollout", "status", "-n", ns, "daemonset/rdma-tools", "--timeout", Patience.String())
+	c.RolledOut(t, ns, "daemonset/rdma-tools")
 	var all []attachedPod
-	Eventually(t, func() string {
+	testcluster.Eventually(t, func() string {
 		all = c.attached(t, ns, "app=rdma-tools")
-		return missing("pods of rdma-tools", fmt.Sprint(len(all)), "2")
+		return testcluster.Missing("pods of rdma-tools", fmt.Sprint(len(all)), "2")
 	})
 	return all
 }
@@ -228,15 +224,15 @@ func withoutLimits(t *testing.T, file string) string {
 }
 
 // ends deletes a workload when the test has ended, and waits for its pods to go.
-func (c *Cluster) ends(t *testing.T, ns, workload, selector string) {
+func (c *cluster) ends(t *testing.T, ns, workload, selector string) {
 	t.Helper()
 	t.Cleanup(func() {
-		c.collect(t, ns)
+		c.Collect(t, ns)
 		for _, args := range [][]string{
 			{"delete", "-n", ns, workload, "--ignore-not-found"},
-			{"wait", "-n", ns, "--for=delete", "pod", "-l", selector, "--timeout", Patience.String()},
+			{"wait", "-n", ns, "--for=delete", "pod", "-l", selector, "--timeout", testcluster.Patience.String()},
 		} {
-			if out, err := c.tryAfter(args...); err != nil {
+			if out, err := c.TryKubectl(context.Background(), "", args...); err != nil {
 				t.Errorf("%s: %s%v", strings.Join(args, " "), out, err)
 			}
 		}
@@ -246,11 +242,11 @@ func (c *Cluster) ends(t *testing.T, ns, workload, selector string) {
 // leavesNothing wants the nodes to be, when the test has ended and everything is
 // deleted, as they were: as nodes are that have had a pod, for which the
 // cluster's own network makes what it needs.
-func (c *Cluster) leavesNothing(t *testing.T) {
+func (c *cluster) leavesNothing(t *testing.T) {
 	t.Helper()
 	ns := c.Namespace(t)
 	for _, n := range c.Plan().Nodes {
-		c.sleeps(t, ns, "first-on-"+n.Name, n.Name, false)
+		c.Sleeper(t, ns, "first-on-"+n.Name, n.Name, false)
 	}
 	c.Kubectl(t, "delete", "namespace", ns)
 	before := c.settled(t)
@@ -258,11 +254,11 @@ func (c *Cluster) leavesNothing(t *testing.T) {
 }
 
 // nodes is what there is of pods' networks on all nodes.
-func (c *Cluster) nodes(t *testing.T) map[string]nodestate.State {
+func (c *cluster) nodes(t *testing.T) map[string]nodestate.State {
 	t.Helper()
 	all := map[string]nodestate.State{}
 	for _, n := range c.Plan().Nodes {
-		s, err := nodestate.Read(func(command ...string) (string, error) { return c.tryOn(n.Name, command...) })
+		s, err := nodestate.Read(func(command ...string) (string, error) { return c.TryOnNode(context.Background(), n.Name, command...) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,48 +14,45 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"context"
 	"railhead/hack/cluster/image"
-)
-
-const (
-	root       = "../../.."
-	acceptance = root + "/test/api/testdata/acceptance"
+	"railhead/hack/cluster/testcluster"
 )
 
 // TestController installs the controller as operators do, with the rights and
 // the Service of its manifest, and wants networks to come out of what users
 // write, pods to be given them, pods to start without it, and nothing to stay.
 func TestController(t *testing.T) {
-	c := Require(t)
+	c := require(t)
 	c.install(t)
 	ns := c.Namespace(t)
 	c.Kubectl(t, "create", "namespace", "spiderpool")
-	c.after(t, "delete", "namespace", "spiderpool")
+	c.KubectlAfter(t, "delete", "namespace", "spiderpool")
 
 	c.Kubectl(t, "apply", "-f", acceptance+"/ai-cluster-macvlan/network.yaml")
 	c.Kubectl(t, "apply", "-f", acceptance+"/inject/network.yaml")
-	c.after(t, "delete", "spiderippools", "--all")
-	c.Kubectl(t, "wait", "-n", "spiderpool", "--for=condition=Ready", "--timeout", Patience.String(), "spidermultusconfigs", "--all")
-	c.Kubectl(t, "wait", "--for=condition=Ready", "--timeout", Patience.String(), "spiderippools", "--all")
+	c.KubectlAfter(t, "delete", "spiderippools", "--all")
+	c.Kubectl(t, "wait", "-n", "spiderpool", "--for=condition=Ready", "--timeout", testcluster.Patience.String(), "spidermultusconfigs", "--all")
+	c.Kubectl(t, "wait", "--for=condition=Ready", "--timeout", testcluster.Patience.String(), "spiderippools", "--all")
 	nads := strings.Fields(c.Kubectl(t, "get", "network-attachment-definitions", "-n", "spiderpool", "-o", "jsonpath={.items[*].metadata.name}"))
 	if len(nads) != 16 {
 		t.Errorf("%d NetworkAttachmentDefinitions, want 16: %v", len(nads), nads)
 	}
-	if out, err := c.TryKubectl(t, "", "patch", "spiderippool", "gpu1-net11", "--type=merge", "-p", `{"spec":{"gatway":"172.16.11.1"}}`); err == nil || !strings.Contains(err.Error(), `"gateway"`) {
+	if out, err := c.TryKubectl(t.Context(), "", "patch", "spiderippool", "gpu1-net11", "--type=merge", "-p", `{"spec":{"gatway":"172.16.11.1"}}`); err == nil || !strings.Contains(err.Error(), `"gateway"`) {
 		t.Errorf("an unknown field: %s%v, want it refused with the name that is meant", out, err)
 	}
 
 	injects(t, c, ns)
 
 	c.Kubectl(t, "scale", "-n", "railhead-system", "deployment/railhead-controller", "--replicas=0")
-	c.Kubectl(t, "wait", "-n", "railhead-system", "--for=delete", "pod", "-l", "app.kubernetes.io/name=railhead-controller", "--timeout", Patience.String())
-	c.Apply(t, ns, web(2))
-	c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/web", "--timeout", Patience.String())
-	if _, err := c.TryKubectl(t, asking, "create", "-n", ns, "-f", "-"); err == nil {
+	c.Kubectl(t, "wait", "-n", "railhead-system", "--for=delete", "pod", "-l", "app.kubernetes.io/name=railhead-controller", "--timeout", testcluster.Patience.String())
+	c.Apply(t, ns, testcluster.Web(2))
+	c.RolledOut(t, ns, "deployment/web")
+	if _, err := c.TryKubectl(t.Context(), asking, "create", "-n", ns, "-f", "-"); err == nil {
 		t.Error("a pod that asks for networks is created though nobody can give it any")
 	}
 	c.Kubectl(t, "scale", "-n", "railhead-system", "deployment/railhead-controller", "--replicas=2")
-	c.Kubectl(t, "rollout", "status", "-n", "railhead-system", "deployment/railhead-controller", "--timeout", Patience.String())
+	c.RolledOut(t, "railhead-system", "deployment/railhead-controller")
 	c.admits(t) // also what is deleted when the test has ended
 }
 
@@ -73,11 +70,11 @@ spec:
 
 // injects wants a Deployment's pods to have the networks and resources of the
 // printed example, which no node has yet.
-func injects(t *testing.T, c *Cluster, ns string) {
+func injects(t *testing.T, c *cluster, ns string) {
 	t.Helper()
 	c.Kubectl(t, "apply", "-n", ns, "-f", acceptance+"/inject/workload.yaml")
 	var pod corev1.Pod
-	Eventually(t, func() string {
+	testcluster.Eventually(t, func() string {
 		pods, err := c.Client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{LabelSelector: "app=ai-app"})
 		if err != nil {
 			return err.Error()
@@ -106,11 +103,11 @@ func injects(t *testing.T, c *Cluster, ns string) {
 
 // install applies the manifest for pods of this checkout, with injection on, and
 // wants its end to leave nothing that asks it for admission.
-func (c *Cluster) install(t *testing.T) {
+func (c *cluster) install(t *testing.T) {
 	t.Helper()
 	crds := filepath.Join(root, "charts/railhead/crds")
 	c.Kubectl(t, "apply", "--server-side", "-f", crds)
-	c.after(t, "delete", "-f", crds)
+	c.KubectlAfter(t, "delete", "-f", crds)
 	manifest, err := os.ReadFile(filepath.Join(root, "deploy/railhead-controller.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -121,39 +118,29 @@ func (c *Cluster) install(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if out, err := c.tryAfter("wait", "--for=delete", "mutatingwebhookconfiguration/railhead", "validatingwebhookconfiguration/railhead"); err != nil {
+		if out, err := c.TryKubectl(context.Background(), "", "wait", "--for=delete", "mutatingwebhookconfiguration/railhead", "validatingwebhookconfiguration/railhead"); err != nil {
 			t.Errorf("webhook configurations stay: %s%v", out, err)
 		}
 	})
 	namespace := filepath.Join(root, "deploy/namespace.yaml")
 	c.Kubectl(t, "apply", "--server-side", "-f", namespace, "-f", edited)
-	c.after(t, "delete", "-f", edited, "-f", namespace)
-	c.Kubectl(t, "rollout", "status", "-n", "railhead-system", "deployment/railhead-controller", "--timeout", Patience.String())
-	c.Kubectl(t, "wait", "--for=create", "mutatingwebhookconfiguration/railhead", "validatingwebhookconfiguration/railhead", "--timeout", Patience.String())
+	c.KubectlAfter(t, "delete", "-f", edited, "-f", namespace)
+	c.RolledOut(t, "railhead-system", "deployment/railhead-controller")
+	c.Kubectl(t, "wait", "--for=create", "mutatingwebhookconfiguration/railhead", "validatingwebhookconfiguration/railhead", "--timeout", testcluster.Patience.String())
 	c.admits(t)
 }
 
 // admits waits until the API server asks the webhooks: it refuses what only they
 // refuse. It hears of their configuration, and of who is behind their Service, some
 // time after these are there.
-func (c *Cluster) admits(t *testing.T) {
+func (c *cluster) admits(t *testing.T) {
 	t.Helper()
 	const wrong = "{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderReservedIP, metadata: {name: probe}, spec: {ips: [x]}}"
-	Eventually(t, func() string {
-		out, err := c.TryKubectl(t, wrong, "create", "--dry-run=server", "-f", "-")
+	testcluster.Eventually(t, func() string {
+		out, err := c.TryKubectl(t.Context(), wrong, "create", "--dry-run=server", "-f", "-")
 		if err == nil || !strings.Contains(err.Error(), "is invalid") {
 			return fmt.Sprintf("a refusal of what only webhooks refuse, not %s%v", out, err)
 		}
 		return ""
-	})
-}
-
-// after runs kubectl when the test has ended.
-func (c *Cluster) after(t *testing.T, args ...string) {
-	t.Helper()
-	t.Cleanup(func() {
-		if out, err := c.tryAfter(args...); err != nil {
-			t.Errorf("%s: %s%v", strings.Join(args, " "), out, err)
-		}
 	})
 }

@@ -1,4 +1,4 @@
-package cluster
+package kittest
 
 import (
 	"encoding/base64"
@@ -10,10 +10,10 @@ import (
 	"railhead/hack/cluster/pki"
 )
 
-// Webhook makes what a webhook behind a Service needs: a Secret of the
+// webhook makes what a webhook behind a Service needs: a Secret of the
 // Service's name with a certificate for it. It returns the caBundle that the
 // API server is to trust.
-func (c *Cluster) Webhook(t *testing.T, namespace, service string) (caBundle string) {
+func (c *cluster) webhook(t *testing.T, namespace, service string) (caBundle string) {
 	t.Helper()
 	ca, err := pki.NewAuthority(service+"-ca", time.Now())
 	if err != nil {

@@ -1,4 +1,4 @@
-package cluster
+package kittest
 
 import (
 	"net/netip"
@@ -7,6 +7,7 @@ import (
 
 	"railhead/hack/cluster/driver"
 	"railhead/hack/cluster/plan"
+	"railhead/hack/cluster/testcluster"
 )
 
 // TestFamilies wants pods, Services, names and rails to work with IPv6 alone
@@ -17,11 +18,11 @@ func TestFamilies(t *testing.T) {
 		"dual stack": {Nodes: 2, Rails: 2, IPv4: true, IPv6: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := Up(t, driver.Options{Options: o})
+			c := &cluster{testcluster.Up(t, driver.Options{Options: o})}
 			ns := c.Namespace(t)
-			c.Apply(t, ns, web(4))
-			c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/web", "--timeout", Patience.String())
-			one, other := onTwoNodes(t, pods(t, c, ns, "app=web"))
+			c.Apply(t, ns, testcluster.Web(4))
+			c.RolledOut(t, ns, "deployment/web")
+			one, other := onTwoNodes(t, c.pods(t, ns, "app=web"))
 			if len(one.addresses) != families(o) {
 				t.Fatalf("%s has addresses %q, want %d", one.name, one.addresses, families(o))
 			}
@@ -32,7 +33,7 @@ func TestFamilies(t *testing.T) {
 				c.reaches(t, ns, one.name, bracketed(ip))
 			}
 			c.reaches(t, ns, one.name, "web")
-			c.sleeps(t, ns, "on-node2", "node2", true)
+			c.Sleeper(t, ns, "on-node2", "node2", true)
 			for _, gateway := range c.Plan().Rails[0].Gateways {
 				c.Exec(t, ns, "on-node2", "ping", "-c", "1", "-W", "5", gateway.Addr().String())
 			}
@@ -56,10 +57,10 @@ func bracketed(ip string) string {
 }
 
 // reaches waits until a pod gets an answer from a web server.
-func (c *Cluster) reaches(t *testing.T, ns, pod, host string) {
+func (c *cluster) reaches(t *testing.T, ns, pod, host string) {
 	t.Helper()
-	Eventually(t, func() string { // kube-proxy and DNS hear of a Service a moment later
-		out, err := c.TryKubectl(t, "", "exec", "-n", ns, pod, "--", "probe", "get", "http://"+host+"/")
+	testcluster.Eventually(t, func() string { // kube-proxy and DNS hear of a Service a moment later
+		out, err := c.TryKubectl(t.Context(), "", "exec", "-n", ns, pod, "--", "probe", "get", "http://"+host+"/")
 		if err != nil || !strings.Contains(out, "web-") {
 			return host + " from " + pod + ": " + out
 		}

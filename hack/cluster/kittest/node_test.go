@@ -1,4 +1,4 @@
-package cluster
+package kittest
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
+	"railhead/hack/cluster/image"
+	"railhead/hack/cluster/testcluster"
 )
 
 // agent is a DaemonSet as a network agent has it: on the node's network,
@@ -31,7 +33,7 @@ spec:
       tolerations: [{operator: Exists}]
       containers:
       - name: agent
-        image: localhost/railhead/tools:1
+        image: ` + image.Tools + `
         securityContext: {privileged: true}
         volumeMounts:
         - {name: netns, mountPath: /run/netns, mountPropagation: Bidirectional}
@@ -44,17 +46,17 @@ spec:
 // TestAgent wants a privileged DaemonSet to see and to enter the namespaces of
 // other pods, and what it mounts to be seen by the node, and by no other.
 func TestAgent(t *testing.T) {
-	c := Require(t)
+	c := require(t)
 	ns := c.Namespace(t)
 	c.Apply(t, ns, agent)
-	c.Apply(t, ns, web(2))
-	c.Kubectl(t, "rollout", "status", "-n", ns, "daemonset/agent", "--timeout", Patience.String())
-	c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/web", "--timeout", Patience.String())
-	agents := pods(t, c, ns, "app=agent")
+	c.Apply(t, ns, testcluster.Web(2))
+	c.RolledOut(t, ns, "daemonset/agent")
+	c.RolledOut(t, ns, "deployment/web")
+	agents := c.pods(t, ns, "app=agent")
 	if len(agents) != 2 {
 		t.Fatalf("agents %v, want one a node", agents)
 	}
-	for _, p := range pods(t, c, ns, "app=web") {
+	for _, p := range c.pods(t, ns, "app=web") {
 		seen := ""
 		for _, a := range agents {
 			if a.node == p.node { // those of pods of other tests come and go
@@ -94,7 +96,7 @@ func (p *plugin) CreateContainer(_ context.Context, pod *api.PodSandbox, _ *api.
 
 // TestNRI wants an NRI plugin on a node to see pods and to change containers.
 func TestNRI(t *testing.T) {
-	c := Require(t)
+	c := require(t)
 	ns := c.Namespace(t)
 	p := &plugin{}
 	s, err := stub.New(p, stub.WithPluginName("test"), stub.WithPluginIdx("10"),
@@ -108,7 +110,7 @@ func TestNRI(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Stop()
-	c.sleeps(t, ns, "seen", "node1", false)
+	c.Sleeper(t, ns, "seen", "node1", false)
 	if got := strings.TrimSpace(c.Exec(t, ns, "seen", "sh", "-c", "echo $RAILS")); got != "8" {
 		t.Errorf("the container has RAILS=%q, want what the plugin said", got)
 	}
@@ -119,37 +121,14 @@ func TestNRI(t *testing.T) {
 	}
 }
 
-// sleeper is a pod on a node that does nothing; with hostNetwork it is there to
-// run tools on the node's network.
-func sleeper(name, node string, hostNetwork bool) string {
-	return fmt.Sprintf(`
-apiVersion: v1
-kind: Pod
-metadata: {name: %s}
-spec:
-  nodeName: %s
-  hostNetwork: %t
-  terminationGracePeriodSeconds: 0
-  containers:
-  - {name: sleep, image: "localhost/railhead/tools:1", securityContext: {privileged: %[3]t}}
-`, name, node, hostNetwork)
-}
-
-// sleeps applies a sleeper and waits for it.
-func (c *Cluster) sleeps(t *testing.T, ns, name, node string, hostNetwork bool) {
-	t.Helper()
-	c.Apply(t, ns, sleeper(name, node, hostNetwork))
-	c.Kubectl(t, "wait", "-n", ns, "--for=condition=Ready", "pod/"+name, "--timeout", Patience.String())
-}
-
 // TestSecondInterface gives two pods on two nodes an interface on a rail by a
 // conflist, and wants them to reach each other over it.
 func TestSecondInterface(t *testing.T) {
-	c := Require(t)
+	c := require(t)
 	ns := c.Namespace(t)
 	for i, node := range []string{"node1", "node2"} {
 		name := fmt.Sprintf("on-%s", node)
-		c.sleeps(t, ns, name, node, false)
+		c.Sleeper(t, ns, name, node, false)
 		netns := strings.TrimSpace(c.OnNode(t, node, "sh", "-c", fmt.Sprintf(
 			"for n in /run/netns/cni-*; do if nsenter --net=$n ip -o addr show eth0 2>/dev/null | grep -q ' %s/'; then echo $n; fi; done",
 			c.Kubectl(t, "get", "pod", name, "-n", ns, "-o", "jsonpath={.status.podIP}"))))

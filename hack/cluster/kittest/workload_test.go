@@ -1,4 +1,4 @@
-package cluster
+package kittest
 
 import (
 	"bufio"
@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"railhead/hack/cluster/driver"
+	"railhead/hack/cluster/image"
+	"railhead/hack/cluster/testcluster"
 )
 
 // TestNodes wants two nodes that the API server calls ready, of the version
 // that was built.
 func TestNodes(t *testing.T) {
-	c := Require(t)
+	c := require(t)
 	out := c.Kubectl(t, "get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status} {.status.nodeInfo.kubeletVersion}{"\n"}{end}`)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if len(lines) != 2 {
@@ -31,12 +33,12 @@ func TestNodes(t *testing.T) {
 // TestDeployment wants pods on both nodes to reach each other, and to be
 // reached by exec, logs and port-forward.
 func TestDeployment(t *testing.T) {
-	c := Require(t)
+	c := require(t)
 	ns := c.Namespace(t)
-	c.Apply(t, ns, web(10))
-	c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/web", "--timeout", Patience.String())
+	c.Apply(t, ns, testcluster.Web(10))
+	c.RolledOut(t, ns, "deployment/web")
 
-	all := pods(t, c, ns, "app=web")
+	all := c.pods(t, ns, "app=web")
 	if len(all) != 10 {
 		t.Fatalf("%d pods are running, want 10: %v", len(all), all)
 	}
@@ -52,7 +54,7 @@ func TestDeployment(t *testing.T) {
 	})
 	t.Run("exec with input", func(t *testing.T) {
 		const text = "rails\nand more rails\n"
-		got, err := c.TryKubectl(t, text, "exec", "-i", "-n", ns, one.name, "--", "cat")
+		got, err := c.TryKubectl(t.Context(), text, "exec", "-i", "-n", ns, one.name, "--", "cat")
 		if err != nil || got != text {
 			t.Errorf("cat gave %q: %v, want %q", got, err, text)
 		}
@@ -71,7 +73,7 @@ func TestDeployment(t *testing.T) {
 }
 
 // throughPortForward asks port 8080 of something through kubectl port-forward.
-func throughPortForward(t *testing.T, c *Cluster, ns, object string) string {
+func throughPortForward(t *testing.T, c *cluster, ns, object string) string {
 	t.Helper()
 	program, err := driver.Program(t.Context(), "kubectl")
 	if err != nil {
@@ -101,7 +103,7 @@ func throughPortForward(t *testing.T, c *Cluster, ns, object string) string {
 
 func get(t *testing.T, url string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testcluster.Patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -122,12 +124,12 @@ func get(t *testing.T, url string) string {
 // TestService wants a Service to be reached by its address and by its name,
 // from pods on both nodes.
 func TestService(t *testing.T) {
-	c := Require(t)
+	c := require(t)
 	ns := c.Namespace(t)
-	c.Apply(t, ns, web(2))
-	c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/web", "--timeout", Patience.String())
+	c.Apply(t, ns, testcluster.Web(2))
+	c.RolledOut(t, ns, "deployment/web")
 	address := c.Kubectl(t, "get", "service", "web", "-n", ns, "-o", "jsonpath={.spec.clusterIP}")
-	for _, p := range pods(t, c, ns, "app=web") {
+	for _, p := range c.pods(t, ns, "app=web") {
 		for _, host := range []string{address, "web", "web." + ns + ".svc.cluster.local"} {
 			c.reaches(t, ns, p.name, host)
 		}
@@ -137,9 +139,9 @@ func TestService(t *testing.T) {
 // TestWebhook wants the API server to reach an admission webhook behind a
 // Service.
 func TestWebhook(t *testing.T) {
-	c := Require(t)
+	c := require(t)
 	ns := c.Namespace(t)
-	ca := c.Webhook(t, ns, "mark")
+	ca := c.webhook(t, ns, "mark")
 	c.Apply(t, ns, `
 apiVersion: v1
 kind: Service
@@ -153,15 +155,17 @@ spec:
   terminationGracePeriodSeconds: 0
   containers:
   - name: mark
-    image: localhost/railhead/tools:1
+    image: `+image.Tools+`
     command: [probe, webhook, --cert=/keys/tls.crt, --key=/keys/tls.key, --annotation=mark/seen=yes]
     readinessProbe: {tcpSocket: {port: 8443}, periodSeconds: 1}
     volumeMounts: [{name: keys, mountPath: /keys}]
   volumes: [{name: keys, secret: {secretName: mark}}]
 `)
-	c.Kubectl(t, "wait", "-n", ns, "--for=condition=Ready", "pod/mark", "--timeout", Patience.String())
+	c.Kubectl(t, "wait", "-n", ns, "--for=condition=Ready", "pod/mark", "--timeout", testcluster.Patience.String())
 	c.Kubectl(t, "create", "namespace", ns+"-marked")
-	t.Cleanup(func() { _, _ = c.tryAfter("delete", "namespace", ns+"-marked", "--wait=false") })
+	t.Cleanup(func() {
+		_, _ = c.TryKubectl(context.Background(), "", "delete", "namespace", ns+"-marked", "--wait=false")
+	})
 	c.Apply(t, ns, `
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
@@ -175,20 +179,12 @@ webhooks:
   sideEffects: None
   failurePolicy: Fail
 `)
-	t.Cleanup(func() { _, _ = c.tryAfter("delete", "mutatingwebhookconfiguration", ns) })
-	Eventually(t, func() string { // the API server hears of the configuration a moment later
-		_, _ = c.TryKubectl(t, "", "delete", "configmap", "seen", "-n", ns+"-marked", "--ignore-not-found")
-		if out, err := c.TryKubectl(t, "", "create", "configmap", "seen", "-n", ns+"-marked"); err != nil {
+	t.Cleanup(func() { _, _ = c.TryKubectl(context.Background(), "", "delete", "mutatingwebhookconfiguration", ns) })
+	testcluster.Eventually(t, func() string { // the API server hears of the configuration a moment later
+		_, _ = c.TryKubectl(t.Context(), "", "delete", "configmap", "seen", "-n", ns+"-marked", "--ignore-not-found")
+		if out, err := c.TryKubectl(t.Context(), "", "create", "configmap", "seen", "-n", ns+"-marked"); err != nil {
 			return out + err.Error()
 		}
-		return missing("an annotation", c.Kubectl(t, "get", "configmap", "seen", "-n", ns+"-marked", "-o", `jsonpath={.metadata.annotations.mark/seen}`), "yes")
+		return testcluster.Missing("an annotation", c.Kubectl(t, "get", "configmap", "seen", "-n", ns+"-marked", "-o", `jsonpath={.metadata.annotations.mark/seen}`), "yes")
 	})
-}
-
-// missing says what is missing where something is not as it should be.
-func missing(what, got, want string) string {
-	if got == want {
-		return ""
-	}
-	return what + ": " + got + ", want " + want
 }

@@ -1,20 +1,21 @@
-// Package cluster is for tests on a real Kubernetes cluster: it brings one up
+// Package testcluster is for tests on a real Kubernetes cluster: it brings one up
 // once for all tests of a package (hack/cluster), gives each test a namespace
 // of its own, and collects what there is to know when one fails.
 //
-//	func TestMain(m *testing.M) { cluster.Main(m, driver.Options{...}) }
+//	func TestMain(m *testing.M) {
+//		testcluster.Main(m, testcluster.Config{Variable: "RAILHEAD_CLUSTER", Options: ...})
+//	}
 //
 //	func TestSomething(t *testing.T) {
-//		c := cluster.Require(t)
+//		c := testcluster.Require(t)
 //		ns := c.Namespace(t)
-//		c.Apply(t, ns, manifest)
+//		c.Apply(t, ns, testcluster.Web(2))
 //		c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/web")
 //	}
 //
-// It needs root and, the first time, a quarter of an hour to build Kubernetes:
-// tests run with RAILHEAD_CLUSTER=1, as `make cluster-test` does. Without it
-// they skip.
-package cluster
+// It needs root and, the first time, a quarter of an hour to build Kubernetes.
+// Tests skip unless the environment variable of their package is set.
+package testcluster
 
 import (
 	"bytes"
@@ -33,11 +34,12 @@ import (
 
 	"railhead/hack/cluster/box"
 	"railhead/hack/cluster/driver"
+	"railhead/hack/cluster/plan"
 )
 
 // Patience is how long anything on a cluster may take before a test gives up.
 // It is far more than anything takes, on a machine that has other work too.
-const Patience = 3 * time.Minute
+const Patience = 10 * time.Minute
 
 // Cluster is a running cluster with the administrator's clients.
 type Cluster struct {
@@ -45,10 +47,17 @@ type Cluster struct {
 	Client kubernetes.Interface
 }
 
+// Config is what the tests of a package need.
+type Config struct {
+	plan.Options
+	Variable string // of the environment: tests run on a cluster if it is set
+	Target   string // of make, by which they run
+}
+
 // shared is the one cluster of the package's tests, made by the first that
 // asks for it.
 type shared struct {
-	options driver.Options
+	config  Config
 	once    sync.Once
 	cluster *Cluster
 	err     error
@@ -59,9 +68,9 @@ var theOne *shared
 
 // Main runs the tests of a package and ends the cluster after them, if one of
 // them had one brought up. Call it from TestMain.
-func Main(m *testing.M, o driver.Options) {
+func Main(m *testing.M, config Config) {
 	driver.Init() // the test program is also the first process of each machine
-	theOne = &shared{options: o}
+	theOne = &shared{config: config}
 	code := m.Run()
 	if theOne.cluster != nil {
 		if err := theOne.cluster.Close(); err != nil {
@@ -76,7 +85,7 @@ func Main(m *testing.M, o driver.Options) {
 func Require(t *testing.T) *Cluster {
 	t.Helper()
 	Wanted(t)
-	theOne.once.Do(func() { theOne.cluster, theOne.err = up(theOne.options) })
+	theOne.once.Do(func() { theOne.cluster, theOne.err = Start(driver.Options{Options: theOne.config.Options}) })
 	if theOne.err != nil {
 		t.Fatalf("no cluster: %v", theOne.err)
 	}
@@ -86,24 +95,27 @@ func Require(t *testing.T) *Cluster {
 // Wanted skips a test unless clusters are asked for.
 func Wanted(t *testing.T) {
 	t.Helper()
-	if os.Getenv("RAILHEAD_CLUSTER") == "" {
-		t.Skip("needs a cluster: make cluster-test")
+	if os.Getenv(theOne.config.Variable) == "" {
+		t.Skip("needs a cluster: make " + theOne.config.Target)
 	}
 	if os.Geteuid() != 0 {
-		t.Fatal("RAILHEAD_CLUSTER is set: clusters need root")
+		t.Fatal(theOne.config.Variable + " is set: clusters need root")
 	}
 }
+
+// IsNightly tells whether tests are to do what takes too long for each change.
+func IsNightly() bool { return os.Getenv("RAILHEAD_NIGHTLY") != "" }
 
 // Up brings up a cluster for one test, in a directory of its own.
 func Up(t *testing.T, o driver.Options) *Cluster {
 	t.Helper()
 	Wanted(t)
-	c, err := up(o)
+	c, err := Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		c.collect(t, "")
+		c.Collect(t, "")
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
@@ -111,7 +123,9 @@ func Up(t *testing.T, o driver.Options) *Cluster {
 	return c
 }
 
-func up(o driver.Options) (*Cluster, error) {
+// Start brings up a cluster, in a directory of its own unless the options say
+// where. Whoever calls it ends it.
+func Start(o driver.Options) (*Cluster, error) {
 	if o.Dir == "" {
 		dir, err := newDir()
 		if err != nil {
@@ -154,21 +168,21 @@ func newDir() (driver.Dir, error) {
 // failure of it fails the test.
 func (c *Cluster) Kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := c.TryKubectl(t, "", args...)
+	out, err := c.TryKubectl(t.Context(), "", args...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-// TryKubectl is Kubectl with an input, for what may fail.
-func (c *Cluster) TryKubectl(t *testing.T, input string, args ...string) (string, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+// TryKubectl is Kubectl with an input, for what may fail. The error has what
+// kubectl printed.
+func (c *Cluster) TryKubectl(ctx context.Context, input string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	program, err := driver.Program(ctx, "kubectl")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	cmd := exec.CommandContext(ctx, program, append([]string{"--kubeconfig", c.Dir().Kubeconfig()}, args...)...)
 	var stdout, stderr bytes.Buffer
@@ -179,10 +193,20 @@ func (c *Cluster) TryKubectl(t *testing.T, input string, args ...string) (string
 	return stdout.String(), nil
 }
 
+// KubectlAfter runs kubectl when the test has ended.
+func (c *Cluster) KubectlAfter(t *testing.T, args ...string) {
+	t.Helper()
+	t.Cleanup(func() {
+		if _, err := c.TryKubectl(context.Background(), "", args...); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Apply applies manifests to a namespace.
 func (c *Cluster) Apply(t *testing.T, namespace, manifests string) {
 	t.Helper()
-	if _, err := c.TryKubectl(t, manifests, "apply", "--server-side", "-n", namespace, "-f", "-"); err != nil {
+	if _, err := c.TryKubectl(t.Context(), manifests, "apply", "--server-side", "-n", namespace, "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -196,38 +220,61 @@ func (c *Cluster) Exec(t *testing.T, namespace, pod string, command ...string) s
 // OnNode runs a command on a machine and returns what it prints.
 func (c *Cluster) OnNode(t *testing.T, machine string, command ...string) string {
 	t.Helper()
-	out, err := c.try(t.Context(), machine, command...)
+	out, err := c.TryOnNode(t.Context(), machine, command...)
 	if err != nil {
-		t.Fatalf("on %s: %s: %v\n%s", machine, strings.Join(command, " "), err, out)
+		t.Fatal(err)
 	}
 	return out
 }
 
-// try is OnNode for what may fail.
-func (c *Cluster) try(ctx context.Context, machine string, command ...string) (string, error) {
+// TryOnNode is OnNode for what may fail. The error has what the command printed.
+func (c *Cluster) TryOnNode(ctx context.Context, machine string, command ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	var out bytes.Buffer
-	err := c.Run(ctx, machine, box.Command{Args: command, Stdout: &out, Stderr: &out})
-	return out.String(), err
+	if err := c.Run(ctx, machine, box.Command{Args: command, Stdout: &out, Stderr: &out}); err != nil {
+		return out.String(), fmt.Errorf("on %s: %s: %w\n%s", machine, strings.Join(command, " "), err, out.String())
+	}
+	return out.String(), nil
 }
 
 // Eventually waits until nothing is missing any more.
 func Eventually(t *testing.T, missing func() string) {
 	t.Helper()
-	within(t, Patience, missing)
+	Within(t, Patience, missing)
 }
 
-// within is Eventually for what may take longer than most.
-func within(t *testing.T, patience time.Duration, missing func() string) {
+// Within is Eventually for what may take longer than most.
+func Within(t *testing.T, patience time.Duration, missing func() string) {
 	t.Helper()
-	var last string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if last = missing(); last == "" {
-			return
+	if last := await(patience, missing); last != "" {
+		t.Fatalf("still missing after %s: %s", patience, last)
+	}
+}
+
+// Finally is Eventually for the end of a test, whose other ends go on if it fails.
+func Finally(t *testing.T, missing func() string) {
+	t.Helper()
+	if last := await(Patience, missing); last != "" {
+		t.Errorf("still missing after %s: %s", Patience, last)
+	}
+}
+
+// await returns what is missing still when patience ends.
+func await(patience time.Duration, missing func() string) (last string) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		if last = missing(); last == "" || time.Now().After(deadline) {
+			return last
 		}
 	}
-	t.Fatalf("still missing after %s: %s", patience, last)
+}
+
+// Missing says what is missing where something is not as it should be.
+func Missing(what, got, want string) string {
+	if got == want {
+		return ""
+	}
+	return what + ": " + got + ", want " + want
 }
 
 // Namespace makes a namespace for a test, which ends with it. When the test
@@ -240,27 +287,15 @@ func (c *Cluster) Namespace(t *testing.T) string {
 	c.Kubectl(t, "create", "namespace", name)
 	c.Kubectl(t, "label", "namespace", name, "pod-security.kubernetes.io/enforce=privileged")
 	t.Cleanup(func() {
-		c.collect(t, name)
-		_, _ = c.tryAfter("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+		c.Collect(t, name)
+		_, _ = c.TryKubectl(context.Background(), "", "delete", "namespace", name, "--wait=false", "--ignore-not-found") // it ends with the cluster
 	})
 	return name
 }
 
-// tryAfter is TryKubectl once the test's own context has ended.
-func (c *Cluster) tryAfter(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	program, err := driver.Program(ctx, "kubectl")
-	if err != nil {
-		return "", err
-	}
-	out, err := exec.CommandContext(ctx, program, append([]string{"--kubeconfig", c.Dir().Kubeconfig()}, args...)...).CombinedOutput()
-	return string(out), err
-}
-
-// collect tells what there is to know of a failed test: objects and events in
+// Collect tells what there is to know of a failed test: objects and events in
 // the log, the components' own logs in a directory that stays.
-func (c *Cluster) collect(t *testing.T, namespace string) {
+func (c *Cluster) Collect(t *testing.T, namespace string) {
 	t.Helper()
 	if !t.Failed() {
 		return
@@ -273,7 +308,7 @@ func (c *Cluster) collect(t *testing.T, namespace string) {
 		append([]string{"get", "nodes,pods,daemonsets,deployments,jobs,services", "-o", "wide"}, where...),
 		append([]string{"get", "events", "--sort-by=.lastTimestamp"}, where...),
 	} {
-		out, err := c.tryAfter(args...)
+		out, err := c.TryKubectl(context.Background(), "", args...)
 		t.Logf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	kept, err := os.MkdirTemp("", "railhead-cluster-logs-") //nolint:usetesting // it is to outlive the test

@@ -1,4 +1,4 @@
-package cluster
+package kittest
 
 import (
 	"bufio"
@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"railhead/hack/cluster/driver"
+	"railhead/hack/cluster/testcluster"
 )
 
 // machineState is what of this machine a cluster must leave as it was.
@@ -94,35 +95,54 @@ func glob(pattern string, keep func(string) bool) (kept []string) {
 }
 
 // killPoints is at how many of the driver's steps it is killed.
-const killPoints = 20
+func killPoints() int {
+	if testcluster.IsNightly() {
+		return 20
+	}
+	return 5
+}
 
 // TestLeavesNothing ends clusters in every way and wants the machine to be as
 // it was before.
 func TestLeavesNothing(t *testing.T) {
-	Wanted(t)
+	testcluster.Wanted(t)
 	program := filepath.Join(t.TempDir(), "cluster")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "railhead/hack/cluster").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	ready := func(t *testing.T, c *exec.Cmd, lines *bufio.Scanner) (steps int) {
+		t.Helper()
+		for lines.Scan() {
+			steps++
+		}
+		if err := c.Wait(); err != nil {
+			t.Errorf("up: %v", err)
+		}
+		return steps
+	}
+	t.Run("down", func(t *testing.T) { // it also builds what is not built, and tells of that
+		leavesNothing(t, program, func(c *exec.Cmd, lines *bufio.Scanner) { ready(t, c, lines) })
+	})
 	steps := 0
-	t.Run("down", func(t *testing.T) {
+	t.Run("killed when ready", func(t *testing.T) {
 		leavesNothing(t, program, func(c *exec.Cmd, lines *bufio.Scanner) {
-			for lines.Scan() {
-				steps++
-			}
-			if err := c.Wait(); err != nil {
-				t.Errorf("up: %v", err)
-			}
+			steps = ready(t, c, lines)
+			killDriver(t, c.Args)
 		})
 	})
-	if steps < killPoints {
-		t.Fatalf("the start of a cluster tells %d steps, want at least %d to kill it at", steps, killPoints)
+	points := killPoints()
+	if steps < points {
+		t.Fatalf("the start of a cluster tells %d steps, want at least %d to kill it at", steps, points)
 	}
-	for i := range killPoints {
-		at := 1 + i*(steps-1)/(killPoints-1)
+	for i := range points {
+		at := 1 + i*(steps-1)/(points-1)
 		t.Run(fmt.Sprintf("killed at step %d of %d", at, steps), func(t *testing.T) {
 			leavesNothing(t, program, func(c *exec.Cmd, lines *bufio.Scanner) {
-				for n := 1; n < at && lines.Scan(); n++ {
+				for n := 1; n < at; n++ {
+					if !lines.Scan() {
+						t.Errorf("this start tells %d steps: %v", n-1, lines.Err())
+						break
+					}
 				}
 				if err := syscall.Kill(-c.Process.Pid, syscall.SIGKILL); err != nil {
 					t.Error(err)
@@ -132,16 +152,6 @@ func TestLeavesNothing(t *testing.T) {
 			})
 		})
 	}
-	t.Run("killed when ready", func(t *testing.T) {
-		leavesNothing(t, program, func(c *exec.Cmd, lines *bufio.Scanner) {
-			for lines.Scan() {
-			}
-			if err := c.Wait(); err != nil {
-				t.Errorf("up: %v", err)
-			}
-			killDriver(t, c.Args)
-		})
-	})
 }
 
 // leavesNothing starts a cluster, has something done to it, ends it, and
@@ -164,7 +174,7 @@ func leavesNothing(t *testing.T, program string, during func(*exec.Cmd, *bufio.S
 	if out, err := exec.CommandContext(t.Context(), program, "down", "--dir", dir).CombinedOutput(); err != nil {
 		t.Errorf("down: %v\n%s", err, out)
 	}
-	Eventually(t, func() string { return cmp.Diff(before, look(t, dir)) })
+	testcluster.Eventually(t, func() string { return cmp.Diff(before, look(t, dir)) })
 	if _, err := os.Lstat(dir); err == nil {
 		t.Errorf("%s is still there", dir)
 	}
@@ -193,8 +203,8 @@ func killDriver(t *testing.T, up []string) {
 // TestSecondCluster wants two clusters beside each other, and a directory that
 // is in use or is no cluster's to be refused.
 func TestSecondCluster(t *testing.T) {
-	c := Require(t)
-	if _, err := up(driver.Options{Dir: c.Dir(), Options: theOne.options.Options}); err == nil || !strings.Contains(err.Error(), driver.ErrInUse.Error()) {
+	c := require(t)
+	if _, err := testcluster.Start(driver.Options{Dir: c.Dir(), Options: options}); err == nil || !strings.Contains(err.Error(), driver.ErrInUse.Error()) {
 		t.Errorf("a second cluster in the same directory: %v, want %v", err, driver.ErrInUse)
 	}
 	dir := t.TempDir()
@@ -202,7 +212,7 @@ func TestSecondCluster(t *testing.T) {
 	if err := os.WriteFile(mine, []byte("years"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := up(driver.Options{Dir: driver.Dir(dir), Options: theOne.options.Options}); err == nil || !strings.Contains(err.Error(), "thesis.txt") {
+	if _, err := testcluster.Start(driver.Options{Dir: driver.Dir(dir), Options: options}); err == nil || !strings.Contains(err.Error(), "thesis.txt") {
 		t.Errorf("a cluster in a directory of somebody else: %v, want it refused", err)
 	}
 	if _, err := os.Stat(mine); err != nil {
