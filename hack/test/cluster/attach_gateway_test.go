@@ -7,9 +7,9 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,23 +18,23 @@ import (
 )
 
 // slowGateway answers requests for a rail's gateway in the place of the fabric's
-// kernel.
+// kernel: only the second of an interface and those behind it, and of interfaces
+// that asked before it answers, none.
 type slowGateway struct {
 	address netip.Addr
 	mac     net.HardwareAddr
 	socket  *os.File // on the switch of the rail
-	// inTime has who asks answered with the second request. Before, an answer is
-	// sent long after all requests.
-	inTime atomic.Bool
-}
 
-// tooLate is long after the last of three requests for a gateway, which take 300 ms.
-const tooLate = time.Second
+	mu      sync.Mutex
+	answers bool
+	asked   map[[6]byte]int // requests by the address of the interface, which is another in each attempt
+	early   []arpHost       // who asked before it answers, the first first
+}
 
 // slowGateway is that of a rail as long as the test runs.
 func (f *faultyRail) slowGateway(t *testing.T, rail plan.Rail) *slowGateway {
 	t.Helper()
-	g := &slowGateway{address: rail.Gateways[0].Addr()}
+	g := &slowGateway{address: rail.Gateways[0].Addr(), asked: map[[6]byte]int{}}
 	var err error
 	if g.mac, err = net.ParseMAC(rail.MAC); err != nil {
 		t.Fatal(err)
@@ -80,34 +80,53 @@ func arpSocket(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "ARP on "+name), nil
 }
 
+// answer has the gateway answer from now on. Whoever asked first, and has given it
+// up, gets an answer too.
+func (g *slowGateway) answer(t *testing.T) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answers = true
+	if len(g.early) == 0 {
+		t.Fatal("nobody has asked the gateway")
+	}
+	if err := g.send(g.early[0]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// requests are how often an interface has asked.
+func (g *slowGateway) requests(mac net.HardwareAddr) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.asked[[6]byte(mac)]
+}
+
 // serve answers until the socket is closed.
 func (g *slowGateway) serve() error {
-	asked := map[[6]byte]int{} // requests of each host in a row since answers are in time
-	last := map[[6]byte]time.Time{}
 	frame := make([]byte, 1<<11)
 	for {
 		n, err := g.socket.Read(frame)
 		if err != nil {
 			return err
 		}
-		host, asks := g.request(frame[:n])
-		switch {
-		case !asks:
-		case !g.inTime.Load():
-			time.AfterFunc(tooLate, func() { _ = g.answer(host) }) // the test may have ended
-		default:
-			if time.Since(last[host.mac]) > tooLate/2 { // those before were of another attempt
-				asked[host.mac] = 0
-			}
-			last[host.mac] = time.Now()
-			if asked[host.mac]++; asked[host.mac] == 1 {
-				continue
-			}
-			if err := g.answer(host); err != nil {
+		if host, asks := g.request(frame[:n]); asks && g.isAnswered(host) {
+			if err := g.send(host); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// isAnswered counts a request, and tells whether it is answered.
+func (g *slowGateway) isAnswered(host arpHost) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked[host.mac]++
+	if !g.answers {
+		g.early = append(g.early, host)
+	}
+	return g.asked[host.mac] > 1 && !slices.ContainsFunc(g.early, func(h arpHost) bool { return h.mac == host.mac })
 }
 
 // arpHost is who asks, as its request says.
@@ -135,8 +154,8 @@ func (g *slowGateway) request(frame []byte) (from arpHost, asks bool) {
 	return arpHost{[6]byte(arp[8:14]), [4]byte(arp[14:18])}, true
 }
 
-// answer says where the gateway is.
-func (g *slowGateway) answer(to arpHost) error {
+// send says where the gateway is.
+func (g *slowGateway) send(to arpHost) error {
 	frame := make([]byte, 0, arpStart+arpLength)
 	frame = append(append(frame, to.mac[:]...), g.mac...)
 	frame = binary.BigEndian.AppendUint16(frame, unix.ETH_P_ARP)
