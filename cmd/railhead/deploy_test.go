@@ -61,22 +61,20 @@ func only[T runtime.Object](t *testing.T, name string) (found T) {
 // its pod.
 func TestManifests(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"railhead-agent.yaml", "demo/agent.yaml"} {
-		container := only[*appsv1.DaemonSet](t, name).Spec.Template.Spec.Containers[0]
-		if got := container.Command[1]; got != agentCommand().Name() {
-			t.Errorf("%s: the container runs %q, want agent", name, got)
+	container := only[*appsv1.DaemonSet](t, "railhead-agent.yaml").Spec.Template.Spec.Containers[0]
+	if got := container.Command[1]; got != agentCommand().Name() {
+		t.Errorf("the container runs %q, want agent", got)
+	}
+	if err := agentCommand().ParseFlags(container.Args); err != nil {
+		t.Error(err)
+	}
+	for _, variable := range []string{"NODE_NAME", "POD_NAME"} {
+		if !slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == variable }) {
+			t.Errorf("the container lacks the variable %s", variable)
 		}
-		if err := agentCommand().ParseFlags(container.Args); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		for _, variable := range []string{"NODE_NAME", "POD_NAME"} {
-			if !slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == variable }) {
-				t.Errorf("%s: the container lacks the variable %s", name, variable)
-			}
-		}
-		if root := container.Args[slices.IndexFunc(container.Args, func(a string) bool { return strings.HasPrefix(a, "--host-root=") })]; !mounts(container, strings.TrimPrefix(root, "--host-root=")) {
-			t.Errorf("%s: %s, and nothing is mounted there", name, root)
-		}
+	}
+	if root := container.Args[slices.IndexFunc(container.Args, func(a string) bool { return strings.HasPrefix(a, "--host-root=") })]; !mounts(container, strings.TrimPrefix(root, "--host-root=")) {
+		t.Errorf("%s, and nothing is mounted there", root)
 	}
 }
 
@@ -100,16 +98,23 @@ func TestAddressesDir(t *testing.T) {
 	t.Errorf("no volume of the node has %s", dir)
 }
 
-// TestDemo wants the demo's scenario to be where its agent looks for it, and to
-// be about the pods of its workloads.
+// TestDemo wants the agent to take what the demo adds to its arguments, the scenario
+// among them, and that to be about the pods of the demo's workloads.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	container := only[*appsv1.DaemonSet](t, "demo/agent.yaml").Spec.Template.Spec.Containers[0]
-	configMap := only[*corev1.ConfigMap](t, "demo/scenario.yaml")
-	for key, text := range configMap.Data {
-		mount := container.VolumeMounts[slices.IndexFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "scenario" })]
-		if argument := "--simulate=" + filepath.Join(mount.MountPath, key); !slices.Contains(container.Args, argument) {
-			t.Errorf("the agent's arguments are %q, want %s among them", container.Args, argument)
+	var added []string
+	for line := range strings.Lines(deployFile(t, "demo/kustomization.yaml")) {
+		if _, rest, found := strings.Cut(line, "/args/-, value: "); found {
+			argument, _, _ := strings.Cut(rest, "}")
+			added = append(added, argument)
+		}
+	}
+	if err := agentCommand().ParseFlags(added); err != nil {
+		t.Error(err)
+	}
+	for key, text := range only[*corev1.ConfigMap](t, "demo/scenario.yaml").Data {
+		if argument := "--simulate=/etc/railhead/" + key; !slices.Contains(added, argument) {
+			t.Errorf("the demo's arguments are %q, want %s among them", added, argument)
 		}
 		file := filepath.Join(t.TempDir(), key)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

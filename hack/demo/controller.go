@@ -7,47 +7,11 @@ import (
 	"os/exec"
 	"strings"
 
-	"railhead/hack/cluster/image"
 	"railhead/hack/program"
 )
 
-// What the controller's part of the demo is made of.
-const (
-	crds               = "charts/railhead/crds"
-	namespaceManifest  = "deploy/namespace.yaml"
-	controllerManifest = "deploy/railhead-controller.yaml"
-	networks           = "deploy/demo/networks/"
-)
-
-// control installs the controller as operators do, but with the image of this
-// checkout and with injection on.
-func (c *cluster) control(ctx context.Context) error {
-	manifest, err := os.ReadFile(controllerManifest)
-	if err != nil {
-		return err
-	}
-	edited := strings.NewReplacer("railhead:latest", image.Railhead, "enabled: false", "enabled: true").Replace(string(manifest))
-	c.say("kubectl apply -f " + crds + " -f " + namespaceManifest + " -f " + controllerManifest + " # with the image of this checkout, and injection on")
-	if _, err := c.run(ctx, "apply", "--server-side", "--force-conflicts", "-f", crds); err != nil {
-		return err
-	}
-	if _, err := c.run(ctx, "apply", "--server-side", "--force-conflicts", "-f", namespaceManifest); err != nil {
-		return err
-	}
-	if err := c.feed(ctx, edited, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
-		return err
-	}
-	if c.isOld { // the image may be new under the same name
-		if _, err := c.run(ctx, "rollout", "restart", "-n", agentNamespace, "deployment/railhead-controller"); err != nil {
-			return err
-		}
-	}
-	return c.all(ctx, [][]string{
-		{"rollout", "status", "-n", agentNamespace, "deployment/railhead-controller", patience},
-		// The leader registers the webhooks once it leads.
-		{"wait", "--for=create", "mutatingwebhookconfiguration/railhead", "validatingwebhookconfiguration/railhead", patience},
-	})
-}
+// networks has what the demo shows of networks and pools.
+const networks = "deploy/demo/networks/"
 
 // feed runs kubectl as the administrator, with an input.
 func (c *cluster) feed(ctx context.Context, input string, args ...string) error {

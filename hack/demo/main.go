@@ -58,15 +58,12 @@ func rootCommand() *cobra.Command {
 	return cmd
 }
 
-// manifests are what the demo puts on the cluster.
-const manifests = "deploy/demo"
-
 func up(ctx context.Context, dir driver.Dir, out io.Writer) error {
 	c, err := bringUp(ctx, dir, out)
 	if err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{c.control, c.deploy, c.attach} {
+	for _, step := range []func(context.Context) error{c.install, c.deploy, c.attach} {
 		if err := step(ctx); err != nil {
 			return err
 		}

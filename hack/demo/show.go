@@ -147,7 +147,8 @@ func (c *cluster) pointOn(ctx context.Context, m *metrics, pod worker) error {
   end the job, and its series     kubectl delete job -n research llama-pretrain
   unplug a rail                   %[4]s cut %[2]s 3
   plug it in again                %[4]s mend %[2]s 3
-  what the agent may, and why     deploy/demo/agent.yaml
+  what the agent may, and why     deploy/railhead-agent.yaml
+  what of that differs here       deploy/demo/kustomization.yaml
   all of a network                go run ./cmd/railhead networks -n %[8]s gpu1-macvlan -o wide
   check manifests before          go run ./cmd/railhead validate -f %[6]swrong.yaml
   what its metrics mean           docs/metrics.md, docs/dashboards.md, docs/alerts.md

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -36,7 +35,7 @@ func defaultNetwork(t *testing.T, c *cluster) {
 	c.networks(t, filepath.Join(shared, "network.yaml"))
 	ns := c.Namespace(t)
 	c.Apply(t, ns, withoutLimits(t, filepath.Join(shared, "workload.yaml")))
-	c.ends(t, ns, "daemonset/rdma-macvlan", "app=rdma-macvlan")
+	c.deleteAfter(t, ns, "daemonset/rdma-macvlan", "app=rdma-macvlan")
 	c.RolledOut(t, ns, "daemonset/rdma-macvlan")
 	var all []attachedPod
 	testcluster.Eventually(t, func() string {
@@ -101,18 +100,4 @@ func (c *cluster) plug(t *testing.T, ns *netns.NS, netdev, port, bridge string) 
 		}
 	})
 	c.OnNode(t, plan.Fabric, "ip", "link", "set", port, "master", bridge, "up")
-}
-
-// uninstall takes the agents away, which take along what they have put on nodes.
-func (c *cluster) uninstall(t *testing.T) {
-	t.Helper()
-	for _, args := range [][]string{
-		{"delete", "-n", agentNS, agents, "configmap/railhead-scenario"},
-		{"wait", "-n", agentNS, "--for=delete", "pod", "-l", "app.kubernetes.io/name=railhead-agent", "--timeout", testcluster.Patience.String()},
-		{"delete", "clusterrolebinding/railhead-agent", "clusterrole/railhead-agent"}, // the rest goes with the namespace
-	} {
-		if out, err := c.TryKubectl(context.Background(), "", args...); err != nil {
-			t.Errorf("%s: %s%v", strings.Join(args, " "), out, err)
-		}
-	}
 }

@@ -14,8 +14,8 @@ import (
 
 // TestAttachFamilies wants eight rails with IPv6 alone and with both families.
 func TestAttachFamilies(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts two clusters of its own: run without -short")
+	if !testcluster.IsNightly() {
+		t.Skip("starts two clusters of its own: runs with RAILHEAD_NIGHTLY=1")
 	}
 	for name, o := range map[string]plan.Options{
 		"IPv6":       {Nodes: 2, Rails: 8, IPv6: true},
@@ -25,7 +25,6 @@ func TestAttachFamilies(t *testing.T) {
 			c := &cluster{testcluster.Up(t, driver.Options{Options: o})}
 			c.leavesNothing(t)
 			c.install(t)
-			c.attaches(t)
 			c.Kubectl(t, "create", "namespace", networksNS)
 			c.KubectlAfter(t, "delete", "namespace", networksNS)
 			file := filepath.Join(t.TempDir(), "networks.yaml")
@@ -44,8 +43,8 @@ func attachesFamilies(t *testing.T, c *cluster, families int) {
 	t.Helper()
 	ns := c.Namespace(t)
 	for _, n := range c.Plan().Nodes {
-		c.Apply(t, ns, late("on-"+n.Name, n.Name))
-		c.ends(t, ns, "pod/on-"+n.Name, "app=on-"+n.Name)
+		c.Apply(t, ns, railsPod("on-"+n.Name, n.Name))
+		c.deleteAfter(t, ns, "pod/on-"+n.Name, "app=on-"+n.Name)
 		c.Ready(t, ns, "on-"+n.Name)
 	}
 	var all []attachedPod

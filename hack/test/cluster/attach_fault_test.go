@@ -15,8 +15,8 @@ import (
 // railed is a Deployment or pod template's annotation for all eight rails.
 const railed = `k8s.v1.cni.cncf.io/networks: spiderpool/gpu1-macvlan,spiderpool/gpu2-macvlan,spiderpool/gpu3-macvlan,spiderpool/gpu4-macvlan,spiderpool/gpu5-macvlan,spiderpool/gpu6-macvlan,spiderpool/gpu7-macvlan,spiderpool/gpu8-macvlan`
 
-// late is a pod with eight rails on a node.
-func late(name, node string) string {
+// railsPod is a pod with eight rails on a node.
+func railsPod(name, node string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
@@ -58,7 +58,7 @@ func agentKilled(t *testing.T, c *cluster) {
 	ns := c.Namespace(t)
 	const replicas = 16
 	c.Apply(t, ns, manyRails(replicas))
-	c.ends(t, ns, "deployment/many", "app=many")
+	c.deleteAfter(t, ns, "deployment/many", "app=many")
 	for started := range 3 {
 		testcluster.Eventually(t, func() string { // some more have their networks
 			if n := len(c.attached(t, ns, "app=many")); n < started*2 {
@@ -109,16 +109,16 @@ func apiServerStopped(t *testing.T, c *cluster) {
 	t.Helper()
 	c.networks(t, filepath.Join(printed, "network.yaml"))
 	ns := c.Namespace(t)
-	c.Apply(t, ns, late("known", "node1"))
-	c.ends(t, ns, "pod/known", "app=known")
+	c.Apply(t, ns, railsPod("known", "node1"))
+	c.deleteAfter(t, ns, "pod/known", "app=known")
 	c.Ready(t, ns, "known")
 	first := c.sandbox(t, ns, "known", "")
 	back := func(ctx context.Context) error {
 		if err := c.Restart(ctx, plan.Fabric, "kube-apiserver"); err != nil {
 			return err
 		}
-		for _, who := range []string{"deployment/railhead-controller", agents} {
-			if out, err := c.TryKubectl(context.Background(), "", "rollout", "status", "-n", agentNS, who, "--timeout", testcluster.Patience.String()); err != nil { //nolint:contextcheck // also when the test has ended
+		for _, who := range []string{controller, agents} {
+			if out, err := c.TryKubectl(context.Background(), "", "rollout", "status", "-n", home, who, "--timeout", testcluster.Patience.String()); err != nil { //nolint:contextcheck // also when the test has ended
 				return fmt.Errorf("%s%w", out, err)
 			}
 		}
@@ -137,10 +137,10 @@ func apiServerStopped(t *testing.T, c *cluster) {
 	}
 	c.endSandbox(t, first)
 	second := c.sandbox(t, ns, "known", first.id)
-	c.gone(t, first)
+	c.awaitEnd(t, first)
 	c.killAgent(t, "node1")
 	c.endSandbox(t, second)
-	c.gone(t, second)
+	c.awaitEnd(t, second)
 	if err := back(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func apiServerStopped(t *testing.T, c *cluster) {
 // that lost its lease starts anew, and the API server asks it meanwhile too.
 func (c *cluster) webhooksAnswer(t *testing.T) {
 	t.Helper()
-	addresses := c.Kubectl(t, "get", "pods", "-n", agentNS, "-l", "app.kubernetes.io/name=railhead-controller", "-o", "jsonpath={.items[*].status.podIP}")
+	addresses := c.Kubectl(t, "get", "pods", "-n", home, "-l", "app.kubernetes.io/name=railhead-controller", "-o", "jsonpath={.items[*].status.podIP}")
 	for address := range strings.FieldsSeq(addresses) {
 		testcluster.Eventually(t, func() string {
 			if out, err := c.TryOnNode(t.Context(), "node1", "bash", "-c", "echo > /dev/tcp/"+address+"/5722"); err != nil {
@@ -196,8 +196,8 @@ func (c *cluster) endSandbox(t *testing.T, s sandbox) {
 	c.OnNode(t, "node1", "ctr", "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", s.id)
 }
 
-// gone wants nothing of a sandbox on its node.
-func (c *cluster) gone(t *testing.T, s sandbox) {
+// awaitEnd waits until there is nothing of a sandbox on its node.
+func (c *cluster) awaitEnd(t *testing.T, s sandbox) {
 	t.Helper()
 	testcluster.Eventually(t, func() string {
 		out, err := c.TryOnNode(t.Context(), "node1", "sh", "-c", "ls /var/lib/cni/results | grep "+s.id+"; lsns -t net -o NS -n | grep -w "+strings.Trim(s.netns, "net:[]")+"; true")

@@ -50,8 +50,8 @@ func oneRail(t *testing.T, c *cluster) {
 // starts begins to start a pod on node1.
 func (f *faultyRail) starts(t *testing.T, name string) {
 	t.Helper()
-	f.Apply(t, f.ns, late(name, "node1"))
-	f.ends(t, f.ns, "pod/"+name, "app="+name)
+	f.Apply(t, f.ns, railsPod(name, "node1"))
+	f.deleteAfter(t, f.ns, "pod/"+name, "app="+name)
 }
 
 // tells waits for an Event of ours about a pod, with all of some words.

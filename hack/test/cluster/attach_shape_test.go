@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -86,8 +85,8 @@ func (c *cluster) named(p attachedPod, text string) string {
 }
 
 // settled is what there is on the nodes once what earlier tests deleted has gone:
-// no pods are there but the cluster's own and Railhead's, each has its sandbox, and
-// nodes say the same twice.
+// no pods are there but the cluster's own and Railhead's, each has its sandbox and its
+// link, and nodes say the same twice.
 func (c *cluster) settled(t *testing.T) map[string]nodestate.State {
 	t.Helper()
 	testcluster.Eventually(t, func() string {
@@ -103,8 +102,10 @@ func (c *cluster) settled(t *testing.T) map[string]nodestate.State {
 		before := last
 		last = c.nodes(t)
 		for node, s := range last { // kubelets take sandboxes away after pods have gone
-			if diff := testcluster.Missing("sandboxes on "+node, fmt.Sprint(sandboxes(s)), fmt.Sprint(c.podsOn(t, node))); diff != "" {
-				return diff
+			for _, found := range []int{count(s["files"], "/run/netns/cni-"), count(s["links"], "veth")} {
+				if diff := testcluster.Missing("sandboxes on "+node, fmt.Sprint(found), fmt.Sprint(c.podsOn(t, node))); diff != "" {
+					return diff
+				}
 			}
 		}
 		return cmp.Diff(before, last)
@@ -112,14 +113,14 @@ func (c *cluster) settled(t *testing.T) map[string]nodestate.State {
 	return last
 }
 
-// sandboxes counts the network namespaces that the runtime has made on a node.
-func sandboxes(s nodestate.State) (count int) {
-	for _, file := range s["files"] {
-		if strings.HasPrefix(file, "/run/netns/cni-") {
-			count++
+// count counts the lines that begin with a text.
+func count(lines []string, prefix string) (n int) {
+	for _, line := range lines {
+		if strings.HasPrefix(line, prefix) {
+			n++
 		}
 	}
-	return count
+	return n
 }
 
 // podsOn counts a node's pods that have networks of their own.
@@ -129,26 +130,10 @@ func (c *cluster) podsOn(t *testing.T, node string) int {
 	return strings.Count(out, "\n") - strings.Count(out, "true\n")
 }
 
-// ofPods is the state of nodes without what agents have for themselves.
-func ofPods(nodes map[string]nodestate.State) map[string]nodestate.State {
+// withoutAgents is the state of nodes without what agents have for themselves.
+func withoutAgents(nodes map[string]nodestate.State) map[string]nodestate.State {
 	for _, s := range nodes {
 		delete(s, nodestate.Agent)
 	}
 	return nodes
-}
-
-// asBefore waits until the nodes are as they were: without agents, or with them.
-func (c *cluster) asBefore(t *testing.T, before map[string]nodestate.State, agents bool) {
-	t.Helper()
-	look := func() map[string]nodestate.State { return c.nodes(t) }
-	if agents {
-		look = func() map[string]nodestate.State { return ofPods(c.nodes(t)) }
-	}
-	var diff string
-	for deadline := time.Now().Add(testcluster.Patience); time.Now().Before(deadline); time.Sleep(time.Second) {
-		if diff = cmp.Diff(before, look()); diff == "" {
-			return
-		}
-	}
-	t.Errorf("nodes are not as before (-before +after):\n%s", diff)
 }

@@ -2,10 +2,7 @@ package cluster
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,27 +11,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"context"
 	"railhead/hack/cluster/image"
 	"railhead/hack/cluster/testcluster"
 )
 
-// TestController installs the controller as operators do, with the rights and
-// the Service of its manifest, and wants networks to come out of what users
-// write, pods to be given them, pods to start without it, and nothing to stay.
+// TestController wants networks to come out of what users write, pods to be given
+// them, pods to start without the controller, and nothing of it to stay.
 func TestController(t *testing.T) {
 	c := require(t)
 	c.install(t)
+	c.hasRights(t)
 	ns := c.Namespace(t)
-	c.Kubectl(t, "create", "namespace", "spiderpool")
-	c.KubectlAfter(t, "delete", "namespace", "spiderpool")
+	c.Kubectl(t, "create", "namespace", networksNS)
+	c.KubectlAfter(t, "delete", "namespace", networksNS)
 
 	c.Kubectl(t, "apply", "-f", acceptance+"/ai-cluster-macvlan/network.yaml")
 	c.Kubectl(t, "apply", "-f", acceptance+"/inject/network.yaml")
 	c.KubectlAfter(t, "delete", "spiderippools", "--all")
-	c.Kubectl(t, "wait", "-n", "spiderpool", "--for=condition=Ready", "--timeout", testcluster.Patience.String(), "spidermultusconfigs", "--all")
+	c.Kubectl(t, "wait", "-n", networksNS, "--for=condition=Ready", "--timeout", testcluster.Patience.String(), "spidermultusconfigs", "--all")
 	c.Kubectl(t, "wait", "--for=condition=Ready", "--timeout", testcluster.Patience.String(), "spiderippools", "--all")
-	nads := strings.Fields(c.Kubectl(t, "get", "network-attachment-definitions", "-n", "spiderpool", "-o", "jsonpath={.items[*].metadata.name}"))
+	nads := strings.Fields(c.Kubectl(t, "get", "network-attachment-definitions", "-n", networksNS, "-o", "jsonpath={.items[*].metadata.name}"))
 	if len(nads) != 16 {
 		t.Errorf("%d NetworkAttachmentDefinitions, want 16: %v", len(nads), nads)
 	}
@@ -44,15 +40,15 @@ func TestController(t *testing.T) {
 
 	injects(t, c, ns)
 
-	c.Kubectl(t, "scale", "-n", "railhead-system", "deployment/railhead-controller", "--replicas=0")
-	c.Kubectl(t, "wait", "-n", "railhead-system", "--for=delete", "pod", "-l", "app.kubernetes.io/name=railhead-controller", "--timeout", testcluster.Patience.String())
+	c.Kubectl(t, "scale", "-n", home, controller, "--replicas=0")
+	c.Kubectl(t, "wait", "-n", home, "--for=delete", "pod", "-l", "app.kubernetes.io/name=railhead-controller", "--timeout", testcluster.Patience.String())
 	c.Apply(t, ns, testcluster.Web(2))
 	c.RolledOut(t, ns, "deployment/web")
 	if _, err := c.TryKubectl(t.Context(), asking, "create", "-n", ns, "-f", "-"); err == nil {
 		t.Error("a pod that asks for networks is created though nobody can give it any")
 	}
-	c.Kubectl(t, "scale", "-n", "railhead-system", "deployment/railhead-controller", "--replicas=2")
-	c.RolledOut(t, "railhead-system", "deployment/railhead-controller")
+	c.Kubectl(t, "scale", "-n", home, controller, "--replicas=2")
+	c.RolledOut(t, home, controller)
 	c.admits(t) // also what is deleted when the test has ended
 }
 
@@ -99,48 +95,4 @@ func injects(t *testing.T, c *cluster, ns string) {
 	if diff := cmp.Diff(want, resources); diff != "" || len(networks) != 8 {
 		t.Errorf("%d networks, want 8; limits (-want +got):\n%s", len(networks), diff)
 	}
-}
-
-// install applies the manifest for pods of this checkout, with injection on, and
-// wants its end to leave nothing that asks it for admission.
-func (c *cluster) install(t *testing.T) {
-	t.Helper()
-	crds := filepath.Join(root, "charts/railhead/crds")
-	c.Kubectl(t, "apply", "--server-side", "-f", crds)
-	c.KubectlAfter(t, "delete", "-f", crds)
-	manifest, err := os.ReadFile(filepath.Join(root, "deploy/railhead-controller.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	edited := filepath.Join(t.TempDir(), "controller.yaml")
-	edit := strings.NewReplacer("railhead:latest", image.Railhead, "      enabled: false", "      enabled: true")
-	if err := os.WriteFile(edited, []byte(edit.Replace(string(manifest))), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if out, err := c.TryKubectl(context.Background(), "", "wait", "--for=delete", "mutatingwebhookconfiguration/railhead", "validatingwebhookconfiguration/railhead"); err != nil {
-			t.Errorf("webhook configurations stay: %s%v", out, err)
-		}
-	})
-	namespace := filepath.Join(root, "deploy/namespace.yaml")
-	c.Kubectl(t, "apply", "--server-side", "-f", namespace, "-f", edited)
-	c.KubectlAfter(t, "delete", "-f", edited, "-f", namespace)
-	c.RolledOut(t, "railhead-system", "deployment/railhead-controller")
-	c.Kubectl(t, "wait", "--for=create", "mutatingwebhookconfiguration/railhead", "validatingwebhookconfiguration/railhead", "--timeout", testcluster.Patience.String())
-	c.admits(t)
-}
-
-// admits waits until the API server asks the webhooks: it refuses what only they
-// refuse. It hears of their configuration, and of who is behind their Service, some
-// time after these are there.
-func (c *cluster) admits(t *testing.T) {
-	t.Helper()
-	const wrong = "{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderReservedIP, metadata: {name: probe}, spec: {ips: [x]}}"
-	testcluster.Eventually(t, func() string {
-		out, err := c.TryKubectl(t.Context(), wrong, "create", "--dry-run=server", "-f", "-")
-		if err == nil || !strings.Contains(err.Error(), "is invalid") {
-			return fmt.Sprintf("a refusal of what only webhooks refuse, not %s%v", out, err)
-		}
-		return ""
-	})
 }
