@@ -10,6 +10,7 @@ import (
 	"railhead/hack/cluster/image"
 	"railhead/hack/cluster/plan"
 	"railhead/hack/cluster/testcluster"
+	"regexp"
 )
 
 // railed is a Deployment or pod template's annotation for all eight rails.
@@ -78,7 +79,7 @@ func agentKilled(t *testing.T, c *cluster) {
 	})
 	owner := map[string]string{}
 	for _, p := range all {
-		inside := c.Exec(t, ns, p.name, "ip", "-o", "-4", "addr")
+		inside := c.Exec(t, ns, p.name, "ip", "-o", "addr")
 		if len(p.addresses) != 9 {
 			t.Errorf("%s has %v, want nine interfaces", p.name, p.addresses)
 		}
@@ -88,7 +89,7 @@ func agentKilled(t *testing.T, c *cluster) {
 					t.Errorf("%s is of %s and of %s", a, other, p.name)
 				}
 				owner[a] = p.name
-				if !strings.Contains(inside, " "+name+"    inet "+a+"/") {
+				if !regexp.MustCompile(` ` + name + ` +inet6? ` + regexp.QuoteMeta(a) + `/`).MatchString(inside) {
 					t.Errorf("%s: %s has no %s:\n%s", p.name, name, a, inside)
 				}
 			}
@@ -107,6 +108,9 @@ func (c *cluster) killAgent(t *testing.T, node string) {
 // what is dead. It gives the pod its rails when it can ask who that is.
 func apiServerStopped(t *testing.T, c *cluster) {
 	t.Helper()
+	// A kubelet waits the longer for each start of an agent the more often it was killed.
+	c.Kubectl(t, "delete", "pods", "-n", home, "-l", "app.kubernetes.io/name=railhead-agent")
+	c.RolledOut(t, home, agents)
 	c.networks(t, filepath.Join(printed, "network.yaml"))
 	ns := c.Namespace(t)
 	c.Apply(t, ns, railsPod("known", "node1"))

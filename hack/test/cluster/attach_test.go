@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"net/netip"
 	"railhead/hack/cluster/image"
 	"railhead/hack/cluster/testcluster"
 	"railhead/hack/nodestate"
@@ -41,6 +42,8 @@ func TestAttach(t *testing.T) {
 	}{
 		{"network", asPrinted("network")},
 		{"network-as-printed", asPrinted("network-as-printed")},
+		{"IPv6", families(netip.Addr.Is6)},
+		{"both families", families(netip.Addr.IsValid)},
 		{"one rail", oneRail},
 		{"agent killed", agentKilled},
 		{"default network", defaultNetwork},

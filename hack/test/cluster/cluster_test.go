@@ -1,5 +1,5 @@
 // Package cluster tests Railhead on a real Kubernetes cluster: the shipped
-// manifests, controller and agents, on two nodes with eight rails.
+// manifests, controller and agents, on two nodes with eight rails and both families.
 package cluster
 
 import (
@@ -16,7 +16,7 @@ const (
 
 func TestMain(m *testing.M) {
 	testcluster.Main(m, testcluster.Config{
-		Options:  plan.Options{Nodes: 2, Rails: 8, IPv4: true},
+		Options:  plan.Options{Nodes: 2, Rails: 8, IPv4: true, IPv6: true},
 		Variable: "RAILHEAD_CLUSTER", Target: "cluster-test",
 	})
 }
