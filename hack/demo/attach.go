@@ -56,7 +56,11 @@ func (c *cluster) attach(ctx context.Context) error {
 	if err := c.feed(ctx, string(daemonSet), "apply", "-f", "-"); err != nil {
 		return err
 	}
-	return c.all(ctx, [][]string{{"rollout", "status", "daemonset/rdma-tools", patience}})
+	return c.all(ctx, [][]string{
+		{"rollout", "status", "daemonset/rdma-tools", patience},
+		// What a pod was given is written a moment after it runs.
+		{"wait", "pods", "-l", "app=rdma-tools", `--for=jsonpath={.metadata.annotations.k8s\.v1\.cni\.cncf\.io/network-status}`, patience},
+	})
 }
 
 // all runs kubectl a few times, and says how.

@@ -20,7 +20,7 @@ import (
 
 // patient is how long anything may take to be seen in Prometheus: far more than
 // it takes.
-const patient = 2 * time.Minute
+const patient = 10 * time.Minute
 
 // TestOnACluster shows the demo, and wants its series to be those of the pods
 // that there are, to go with them, and to tell of a rail that is unplugged; and

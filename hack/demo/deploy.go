@@ -21,8 +21,8 @@ const (
 	workloads = manifests + "/workloads.yaml"
 )
 
-// patience is how long pods may take to run.
-const patience = "--timeout=180s"
+// patience is how long pods may take to run: far more than they take.
+const patience = "--timeout=600s"
 
 // install installs controller and agents as operators do, and waits until they do
 // their work.

@@ -58,10 +58,10 @@ func (m *metrics) looks(ctx context.Context, pod worker) []look {
 		{"Some series of pod " + pod.name + ", in Prometheus", "", func() (string, error) { return m.ask(ctx, series) }},
 		{"How long attaching took, in milliseconds, by step: the mean on all nodes, in Prometheus", "", func() (string, error) { return m.ask(ctx, attachTimes) }},
 		{"Gbit/s that each workload received, by all its pods, over half a minute", "", func() (string, error) {
-			if err := m.fill(ctx, window); err != nil {
+			if _, err := m.ask(ctx, isFull); err != nil {
 				return "", err
 			}
-			return m.ask(ctx, "sum by (owner_kind, owner_namespace, owner_name) (rate(rdma_pod_receive_bytes_total[30s])) * 8 / 1e9")
+			return m.ask(ctx, received)
 		}},
 	}
 }
@@ -69,19 +69,17 @@ func (m *metrics) looks(ctx context.Context, pod worker) []look {
 // attachTimes asks how long attachments took.
 const attachTimes = `round(sum by (step) (railhead_attach_duration_seconds_sum) / sum by (step) (railhead_attach_duration_seconds_count) * 1000, 0.1)`
 
-// enough is how long Prometheus may take to have what it is asked for: a few
-// scrapes, of metrics that the agent reads every quarter of a minute.
-const enough = 2 * time.Minute
+// enough bounds how long Prometheus may take to have what it is asked for. That takes
+// a few scrapes, of metrics that the agent reads every quarter of a minute.
+const enough = 10 * time.Minute
 
-// window is what rates are asked over. They are too low as long as Prometheus has
-// not seen the agents for as long, and for as long as theirs are read apart.
-const window = 30*time.Second + 15*time.Second
+// received asks for the rates of the demo's three workloads.
+const received = `sum by (owner_kind, owner_namespace, owner_name) (rate(rdma_pod_receive_bytes_total[30s])) * 8 / 1e9`
 
-// fill waits until Prometheus has seen an agent for a time.
-func (m *metrics) fill(ctx context.Context, window time.Duration) error {
-	_, err := m.ask(ctx, fmt.Sprintf("min(timestamp(up) - min_over_time(timestamp(up)[%s:1s])) >= %d", 2*window, int(window.Seconds())))
-	return err
-}
+// isFull has an answer once each node's agent was seen for the 30 s that rates are
+// asked over and the 15 s for which what it serves may be old, and all three workloads
+// received something meanwhile. Before, rates are too low.
+const isFull = `min(timestamp(up) - min_over_time(timestamp(up)[90s:1s])) >= 45 and count(` + received + ` > 0) >= 3`
 
 // ask returns the series of an answer, a line each, once there are some.
 func (m *metrics) ask(ctx context.Context, query string) (string, error) {
