@@ -12,6 +12,7 @@ import (
 
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
+
 	"railhead/hack/cluster/image"
 	"railhead/hack/cluster/testcluster"
 )

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -9,7 +10,6 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"context"
 	"railhead/hack/cluster/plan"
 	"railhead/hack/cluster/testcluster"
 	"railhead/internal/kernel/netns"

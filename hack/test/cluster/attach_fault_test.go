@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"railhead/hack/cluster/image"
 	"railhead/hack/cluster/plan"
 	"railhead/hack/cluster/testcluster"
-	"regexp"
 )
 
 // railed is a Deployment or pod template's annotation for all eight rails.

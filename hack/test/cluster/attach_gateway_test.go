@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -13,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"context"
 	"railhead/hack/cluster/plan"
 )
 
@@ -28,7 +28,7 @@ type slowGateway struct {
 	mu      sync.Mutex
 	answers bool
 	asked   map[[6]byte]int // requests by the address of the interface, which is another in each attempt
-	early   []arpHost       // who asked before it answers, the first first
+	early   []arpHost       // who asked before it answers, in that order
 }
 
 // slowGateway is that of a rail as long as the test runs.

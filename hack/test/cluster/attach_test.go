@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"net/netip"
 	"railhead/hack/cluster/image"
 	"railhead/hack/cluster/testcluster"
 	"railhead/hack/nodestate"
