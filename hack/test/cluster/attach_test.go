@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -18,9 +17,8 @@ import (
 	"railhead/hack/cluster/image"
 	"railhead/hack/cluster/testcluster"
 	"railhead/hack/nodestate"
+	"railhead/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write golden files anew")
 
 const (
 	printed    = acceptance + "/ai-cluster-macvlan"
@@ -77,7 +75,7 @@ func eightRails(t *testing.T, c *cluster, networks string) {
 	if diff := cmp.Diff(shapes[all[0].node], shapes[all[1].node]); diff != "" {
 		t.Errorf("pods of one DaemonSet differ (-%s +%s):\n%s", all[0].node, all[1].node, diff)
 	}
-	golden(t, networks, shapes[all[0].node])
+	golden.Equal(t, filepath.Join("testdata", networks+".golden"), shapes[all[0].node])
 	c.reachEachOther(t, ns, all[0], all[1])
 	c.reachEachOther(t, ns, all[1], all[0])
 	for _, p := range all {
@@ -90,24 +88,6 @@ func asPrinted(networks string) func(*testing.T, *cluster) {
 	return func(t *testing.T, c *cluster) {
 		t.Helper()
 		eightRails(t, c, networks)
-	}
-}
-
-// golden compares with a file.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
 }
 
