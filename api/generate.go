@@ -3,4 +3,4 @@
 // custom resource definitions in charts/railhead/crds are made from them.
 package api
 
-//go:generate go tool -modfile=../tools/crds/go.mod controller-gen object crd:generateEmbeddedObjectMeta=false paths=./... output:crd:artifacts:config=../charts/railhead/crds
+//go:generate env GOWORK=off go tool -modfile=../tools/crds/go.mod controller-gen object crd:generateEmbeddedObjectMeta=false paths=./... output:crd:artifacts:config=../charts/railhead/crds
