@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"railhead/hack/loopback"
+	"railhead/internal/loopback"
 	"railhead/internal/simulation"
 )
 

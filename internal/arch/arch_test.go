@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	// for tests of all levels
 	"internal/devicemanagertest": {},
 	"internal/golden":            {},
+	"internal/loopback":          {},
 	"internal/kubetest":          {},
 	"internal/kernel/kerneltest": {"internal/kernel/"},
 	// 2 models

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"railhead/internal/loopback"
 )
 
 // TestRunWithoutDefinitions wants a controller without its custom resource
@@ -20,7 +20,7 @@ func TestRunWithoutDefinitions(t *testing.T) {
 	t.Parallel()
 	o := good()
 	o.Config = apiServer(http.StatusNotFound, "k8s.cni.cncf.io/v1", "network-attachment-definitions")
-	o.HealthListen, o.MetricsListen = freeAddress(t), freeAddress(t)
+	o.HealthListen, o.MetricsListen = loopback.Address(t), loopback.Address(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- Run(ctx, o) }()
@@ -172,28 +172,4 @@ func read(t *testing.T, response *http.Response, status int) string {
 		t.Fatalf("%s answers %d %q, want %d", response.Request.URL, response.StatusCode, text, status)
 	}
 	return string(text)
-}
-
-// freeAddress is an address of the loopback interface whose port nobody else is
-// given until the test ends. The socket that keeps it does not listen, so that
-// whoever asks for this very address gets it.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Close(socket) })
-	err = errors.Join(
-		unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
-		unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bound, err := unix.Getsockname(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("127.0.0.1:%d", bound.(*unix.SockaddrInet4).Port)
 }

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"time"
 
-	"railhead/hack/loopback"
+	"railhead/internal/loopback"
 )
 
 // Prometheus is a running one, on loopback.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -24,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"railhead/internal/controller"
+	"railhead/internal/loopback"
 	"railhead/internal/policy"
 )
 
@@ -94,11 +93,11 @@ func (s *Server) run(tb testing.TB, r Replica) *Controller {
 	s.Install(tb)
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Controller{
-		WebhookAddress: r.WebhookAddress, HealthAddress: freeAddress(tb),
+		WebhookAddress: r.WebhookAddress, HealthAddress: loopback.Address(tb),
 		cancel: cancel, ended: make(chan struct{}), log: &buffer{},
 	}
 	if c.WebhookAddress == "" {
-		c.WebhookAddress = freeAddress(tb)
+		c.WebhookAddress = loopback.Address(tb)
 	}
 	options := controller.Options{
 		Config:           s.replicaConfig(tb, r),
@@ -248,30 +247,6 @@ func (s *Server) Configure(tb testing.TB, config string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-}
-
-// freeAddress is an address of the loopback interface whose port nobody else is
-// given until the test ends. The socket that keeps it does not listen, so that
-// whoever asks for this very address gets it.
-func freeAddress(tb testing.TB) string {
-	tb.Helper()
-	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = unix.Close(socket) })
-	err = errors.Join(
-		unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
-		unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
-	)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	bound, err := unix.Getsockname(socket)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return fmt.Sprintf("127.0.0.1:%d", bound.(*unix.SockaddrInet4).Port)
 }
 
 // buffer keeps what several write.

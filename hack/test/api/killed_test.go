@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"railhead/internal/golden"
+	"railhead/internal/loopback"
 	"railhead/internal/policy"
 )
 
@@ -88,7 +89,7 @@ func (s *Server) killedAfter(t *testing.T, n int, want string) run {
 	t.Helper()
 	s.makeWork(t)
 	before := len(s.Writes(t, "replica"))
-	address := freeAddress(t) // of one replica after the other, as of a Service
+	address := loopback.Address(t) // of one replica after the other, as of a Service
 	result := run{killed: true}
 	if n >= 0 {
 		connection := &cutOff{left: n}

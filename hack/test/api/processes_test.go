@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"railhead/hack/program"
+	"railhead/internal/loopback"
 )
 
 // Process is a replica of the controller as the program that is shipped.
@@ -56,7 +57,7 @@ func builtPrograms(t *testing.T) string {
 func (s *Server) Spawn(t *testing.T, r Replica, webhookURL string) *Process {
 	t.Helper()
 	s.Install(t)
-	p := &Process{WebhookAddress: freeAddress(t), HealthAddress: freeAddress(t), log: &buffer{}, ended: make(chan struct{})}
+	p := &Process{WebhookAddress: loopback.Address(t), HealthAddress: loopback.Address(t), log: &buffer{}, ended: make(chan struct{})}
 	if webhookURL == "" {
 		webhookURL = "https://" + p.WebhookAddress
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cniv1 "railhead/api/cni/v1"
+	"railhead/internal/loopback"
 )
 
 // TestReplicas pauses the leader of two replicas until the other has taken over
@@ -30,7 +31,7 @@ func TestReplicas(t *testing.T) {
 	s := Exclusive(t)
 	s.Configure(t, usual)
 	s.namespace(t, "spiderpool", nil)
-	url := freeAddress(t)
+	url := loopback.Address(t)
 	names := []string{"replica-a", "replica-b"}
 	var replicas []*Process
 	for _, name := range names {

@@ -41,6 +41,7 @@ import (
 	railheadv1alpha1 "railhead/api/railhead/v1alpha1"
 	"railhead/api/spiderpool/v2beta1"
 	"railhead/hack/cluster/binaries"
+	"railhead/internal/loopback"
 )
 
 // Patience is how long anything may take before a test gives up. It is far
@@ -166,7 +167,7 @@ func (c *control) environment(tb testing.TB, synced bool) (*envtest.Environment,
 	}
 	server := &envtest.APIServer{Path: launchers[1], CertDir: sub(c.home, "certificates"), Err: log}
 	// Of themselves they take ports that were free a moment ago.
-	if server.Address, server.Port, err = net.SplitHostPort(freeAddress(tb)); err != nil {
+	if server.Address, server.Port, err = net.SplitHostPort(loopback.Address(tb)); err != nil {
 		return nil, err
 	}
 	server.Configure().
@@ -174,8 +175,8 @@ func (c *control) environment(tb testing.TB, synced bool) (*envtest.Environment,
 		Set("audit-log-path", c.audit.file).
 		Set("audit-log-mode", "blocking"). // what a client was answered is in the log
 		Set("profiling", "false")
-	etcd := &envtest.Etcd{Path: launchers[0], DataDir: sub(c.home, "etcd"), URL: &url.URL{Scheme: "http", Host: freeAddress(tb)}}
-	etcd.Configure().Set("listen-peer-urls", "http://"+freeAddress(tb))
+	etcd := &envtest.Etcd{Path: launchers[0], DataDir: sub(c.home, "etcd"), URL: &url.URL{Scheme: "http", Host: loopback.Address(tb)}}
+	etcd.Configure().Set("listen-peer-urls", "http://"+loopback.Address(tb))
 	if synced {
 		etcd.Configure().Disable("unsafe-no-fsync") // which envtest asks for
 	}

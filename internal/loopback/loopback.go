@@ -1,10 +1,11 @@
-// Package loopback has addresses for programs that are told where to listen.
+// Package loopback is for tests: addresses for programs that are told where to listen.
 package loopback
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"testing"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,4 +31,15 @@ func Reserve() (address string, keep *os.File, err error) {
 		return "", nil, errors.Join(err, keep.Close())
 	}
 	return fmt.Sprintf("127.0.0.1:%d", bound.(*unix.SockaddrInet4).Port), keep, nil
+}
+
+// Address is an address that [Reserve] keeps until the test ends.
+func Address(tb testing.TB) string {
+	tb.Helper()
+	address, keep, err := Reserve()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = keep.Close() })
+	return address
 }
