@@ -28,11 +28,13 @@ func (f *failing) before(step, path string) error {
 	return syscall.EIO
 }
 
-// isTold says whether an error of what failed names its path; to some steps there is
-// another way, or nothing changes by them.
+// isTold says whether an error of what failed names its path. To some steps there is
+// another way, or nothing changes by them: an installed program that cannot be read is
+// written again.
 func (f *failing) isTold(err error) bool {
 	if err == nil {
-		return f.failed == "" || strings.HasPrefix(f.failed, "link") || strings.HasPrefix(f.failed, "lstat")
+		return f.failed == "" || strings.HasPrefix(f.failed, "link") || strings.HasPrefix(f.failed, "lstat") ||
+			strings.HasPrefix(f.failed, "read ") && filepath.Base(filepath.Dir(f.path)) == "bin"
 	}
 	return strings.Contains(err.Error(), f.path)
 }

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// releases are two builds of the program, and one of another program.
+// releases are two builds of the program, which differ in a few bytes and not in
+// size, and one of another program.
 var releases = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "cniinstall"); err != nil {
 		return "", err
@@ -22,8 +23,8 @@ var releases = sync.OnceValues(func() (dir string, err error) {
 	foreign := filepath.Join(dir, "foreign.go")
 	err = os.WriteFile(foreign, []byte("package main\n\nfunc main() {}\n"), 0o600)
 	for _, build := range [][]string{
-		{"-ldflags=-s -w", "-o", filepath.Join(dir, "old"), mainPackage},
-		{"-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, "new"), mainPackage},
+		{"-ldflags=-s -w -buildid=old", "-o", filepath.Join(dir, "old"), mainPackage},
+		{"-ldflags=-s -w -buildid=new", "-o", filepath.Join(dir, "new"), mainPackage},
 		{"-ldflags=-s -w", "-o", filepath.Join(dir, "foreign"), foreign},
 	} {
 		cmd := exec.Command("go", append([]string{"build"}, build...)...)
