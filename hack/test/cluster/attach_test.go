@@ -47,8 +47,8 @@ func TestAttach(t *testing.T) {
 		{"default network", defaultNetwork},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			c.hasRights(t) // its look comes last, when agents have told of the pods' end
 			c.leavesPodsNothing(t)
-			c.hasRights(t)
 			test.run(t, c)
 		})
 	}
@@ -236,12 +236,18 @@ func (c *cluster) leavesNothing(t *testing.T) {
 }
 
 // leavesPodsNothing is leavesNothing while there are agents, which have files of
-// their own.
+// their own. It wants no SpiderEndpoint to stay either.
 func (c *cluster) leavesPodsNothing(t *testing.T) {
 	t.Helper()
 	before := withoutAgents(c.settled(t))
 	t.Cleanup(func() {
-		testcluster.Finally(t, func() string { return cmp.Diff(before, withoutAgents(c.nodes(t))) })
+		testcluster.Finally(t, func() string {
+			endpoints, err := c.TryKubectl(context.Background(), "", "get", "spiderendpoints", "-A", "-o", "name")
+			if err != nil || endpoints != "" {
+				return fmt.Sprintf("the end of %s%v", endpoints, err)
+			}
+			return cmp.Diff(before, withoutAgents(c.nodes(t)))
+		})
 	})
 }
 
