@@ -10,7 +10,7 @@ FUZZTIME ?= 20000x
 RUN      ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fmt format generate check fuzz bench bench-once test-api vm cluster cluster-down cluster-test kit-test demo demo-down nightly
+.PHONY: help build test race lint fmt format generate check fuzz bench bench-once model test-api vm cluster cluster-down cluster-test kit-test demo demo-down nightly
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ test: ## the product's tests: no root, network or hardware needed
 	$(GO) test ./...
 
 race: ## the same under the race detector (needs gcc); RACE=packages for some
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m $(or $(RACE),./...)
+	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 30m $(or $(RACE),./...)
 
 format: ## list files that gofmt would change, and fail if there are any
 	@files=$$(gofmt -l api cmd hack internal) && test -z "$$files" || { echo "gofmt would change:" $$files; exit 1; }
@@ -41,11 +41,13 @@ generate: ## make generated files and the go.mod files again
 	$(GO) work sync
 
 check: format generate lint test ## what a change must pass: nothing to format, to generate, to lint or to mend
-	git diff --exit-code
+	test -z "$$(git status --porcelain)" || { git status; git diff; exit 1; }
 
 fuzz: ## fuzz each target for FUZZTIME
-	@for pkg in $$($(GO) list ./... ./hack/...); do \
-	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep ^Fuzz); do \
+	@pkgs=$$($(GO) list ./... ./hack/...) || exit 1; \
+	for pkg in $$pkgs; do \
+	  list=$$($(GO) test -list '^Fuzz' $$pkg) || exit 1; \
+	  for target in $$(echo "$$list" | grep ^Fuzz); do \
 	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 	  done; done
 
@@ -57,7 +59,7 @@ bench-once: ## each benchmark for one iteration, as root: do they work?
 	RAILHEAD_API=1 $(GO) test -run '^$$' -bench . -benchtime 1x ./hack/bench ./hack/test/attachbench ./hack/test/ipambench
 
 model: ## the simulation of agents and controllers that give addresses, for an hour
-	RAILHEAD_MODEL_TIME=1h $(GO) test -timeout 90m -run TestModel ./internal/ipam/modeltest
+	RAILHEAD_MODEL_TIME=1h $(GO) test -count=1 -timeout 90m -run TestModel ./internal/ipam/modeltest
 
 test-api: ## objects, admission, controllers and agents on a real API server, as root; RUN=regexp for some
 	RAILHEAD_API=1 $(GO) test -v -count=1 -timeout 60m -run '$(RUN)' ./hack/test/api

@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
-// Update says whether golden files are to be written: a test whose goldens are
-// parts of a file asks it.
+// Update says whether golden files are to be written. Tests that keep several
+// goldens in one file ask it.
 func Update() bool { return *update }
 
 // Equal wants got to be what the file holds.

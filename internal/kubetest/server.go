@@ -105,7 +105,7 @@ func (s *Server) Edit(path string, edit func(Object)) {
 	}
 }
 
-// Delete has an object go; nothing happens where it is not there.
+// Delete removes an object; nothing happens where it is not there.
 func (s *Server) Delete(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

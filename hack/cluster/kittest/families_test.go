@@ -27,7 +27,7 @@ func TestFamilies(t *testing.T) {
 				t.Fatalf("%s has addresses %q, want %d", one.name, one.addresses, families(o))
 			}
 			for _, a := range other.addresses {
-				c.Exec(t, ns, one.name, "ping", "-c", "2", "-W", "5", a)
+				c.Exec(t, ns, one.name, "ping", "-c", "1", "-w", "60", a)
 			}
 			for ip := range strings.FieldsSeq(c.Kubectl(t, "get", "service", "web", "-n", ns, "-o", "jsonpath={.spec.clusterIPs[*]}")) {
 				c.reaches(t, ns, one.name, bracketed(ip))
@@ -35,7 +35,7 @@ func TestFamilies(t *testing.T) {
 			c.reaches(t, ns, one.name, "web")
 			c.Sleeper(t, ns, "on-node2", "node2", true)
 			for _, gateway := range c.Plan().Rails[0].Gateways {
-				c.Exec(t, ns, "on-node2", "ping", "-c", "1", "-W", "5", gateway.Addr().String())
+				c.Exec(t, ns, "on-node2", "ping", "-c", "1", "-w", "60", gateway.Addr().String())
 			}
 		})
 	}

@@ -142,6 +142,6 @@ NETCONFPATH=/run/conf-%[1]s CNI_PATH=/opt/cni/bin CNI_IFNAME=net1 cnitool add ra
 	if out := c.Exec(t, ns, "on-node1", "ip", "-o", "addr", "show", "net1"); !strings.Contains(out, "172.16.11.101/24") {
 		t.Errorf("net1 of the first pod:\n%s\nwant 172.16.11.101/24", out)
 	}
-	c.Exec(t, ns, "on-node1", "ping", "-c", "2", "-W", "5", "-I", "net1", "172.16.11.102")
-	c.Exec(t, ns, "on-node1", "ping", "-c", "2", "-W", "5", "-I", "net1", "172.16.11.254") // the rail's gateway
+	c.Exec(t, ns, "on-node1", "ping", "-c", "1", "-w", "60", "-I", "net1", "172.16.11.102")
+	c.Exec(t, ns, "on-node1", "ping", "-c", "1", "-w", "60", "-I", "net1", "172.16.11.254") // the rail's gateway
 }

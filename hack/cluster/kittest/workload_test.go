@@ -44,8 +44,8 @@ func TestDeployment(t *testing.T) {
 	}
 	one, other := onTwoNodes(t, all)
 	t.Run("ping", func(t *testing.T) {
-		c.Exec(t, ns, one.name, "ping", "-c", "2", "-W", "5", other.addresses[0])
-		c.Exec(t, ns, other.name, "ping", "-c", "2", "-W", "5", one.addresses[0])
+		c.Exec(t, ns, one.name, "ping", "-c", "1", "-w", "60", other.addresses[0])
+		c.Exec(t, ns, other.name, "ping", "-c", "1", "-w", "60", one.addresses[0])
 	})
 	t.Run("exec", func(t *testing.T) {
 		if got := strings.TrimSpace(c.Exec(t, ns, one.name, "hostname")); got != one.name {

@@ -86,7 +86,7 @@ func Own(tb testing.TB) *Server {
 }
 
 // RequireSynced is Own with an etcd that syncs its disk before it answers, as in
-// a cluster: for who measures times.
+// a cluster: for benchmarks.
 func RequireSynced(tb testing.TB) *Server {
 	tb.Helper()
 	return own(tb, true)

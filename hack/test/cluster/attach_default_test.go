@@ -53,10 +53,15 @@ func defaultNetwork(t *testing.T, c *cluster) {
 		}
 		other := all[1-i]
 		for _, to := range []string{gateway, other.addresses["eth0"][0]} {
-			c.Exec(t, ns, p.name, "ping", "-c", "1", "-W", "5", to)
+			c.Exec(t, ns, p.name, "ping", "-c", "1", "-w", "60", to)
 		}
-		c.Exec(t, ns, p.name, "nslookup", "kubernetes.default.svc.cluster.local")
-		c.Exec(t, ns, "on-"+p.node, "ping", "-c", "1", "-W", "5", address) // as the kubelet's probes
+		testcluster.Eventually(t, func() string {
+			if _, err := c.TryKubectl(t.Context(), "", "exec", "-n", ns, p.name, "--", "nslookup", "kubernetes.default.svc.cluster.local"); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
+		c.Exec(t, ns, "on-"+p.node, "ping", "-c", "1", "-w", "60", address) // as the kubelet's probes
 	}
 }
 

@@ -97,10 +97,16 @@ func agentKilled(t *testing.T, c *cluster) {
 	}
 }
 
-// killAgent ends the agent of a node as kill -9 does, if it runs just now.
+// killAgent waits until the agent of a node runs, and kills it.
 func (c *cluster) killAgent(t *testing.T, node string) {
 	t.Helper()
-	c.OnNode(t, node, "sh", "-c", `for p in $(pgrep -f '^/usr/local/bin/railhead agent'); do kill -9 $p; done; true`)
+	testcluster.Eventually(t, func() string {
+		out, err := c.TryOnNode(t.Context(), node, "pkill", "-KILL", "-f", "^/usr/local/bin/railhead agent")
+		if err != nil {
+			return "an agent to kill on " + node + ": " + out
+		}
+		return ""
+	})
 }
 
 // apiServerStopped wants a pod whose sandbox dies to have its rails again while

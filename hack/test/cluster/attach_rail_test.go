@@ -181,7 +181,7 @@ func (f *faultyRail) foreignAddress(t *testing.T) {
 	f.foreignHost(t, rail, mac, netip.PrefixFrom(address, rail.Gateways[0].Bits()))
 	other := f.running[1]
 	testcluster.Eventually(t, func() string { // a bridge passes on by a new port once the kernel has seen its carrier
-		if _, err := f.TryKubectl(t.Context(), "", "exec", "-n", f.ns, other.name, "--", "ping", "-c", "1", "-W", "5", "-I", "net5", address.String()); err != nil {
+		if _, err := f.TryKubectl(t.Context(), "", "exec", "-n", f.ns, other.name, "--", "ping", "-c", "1", "-w", "60", "-I", "net5", address.String()); err != nil {
 			return err.Error()
 		}
 		return ""
@@ -203,7 +203,7 @@ func (f *faultyRail) foreignAddress(t *testing.T) {
 		return fmt.Sprintf("%s in quarantine for %s: %+v", address, mac, f.runs(t, pool))
 	})
 	// Who reaches that host still does.
-	f.Exec(t, f.ns, other.name, "ping", "-c", "1", "-W", "5", "-I", "net5", address.String())
+	f.Exec(t, f.ns, other.name, "ping", "-c", "1", "-w", "60", "-I", "net5", address.String())
 	if neighbour := f.Exec(t, f.ns, other.name, "ip", "neigh", "show", address.String(), "dev", "net5"); !strings.Contains(neighbour, mac) {
 		t.Errorf("%s takes for who has %s: %s, want %s", other.name, address, neighbour, mac)
 	}

@@ -47,12 +47,12 @@ func TestAttach(t *testing.T) {
 		{"default network", defaultNetwork},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c.hasRights(t) // its look comes last, when agents have told of the pods' end
+			c.hasRights(t) // it checks last, when agents have handled the end of the pods
 			c.leavesPodsNothing(t)
 			test.run(t, c)
 		})
 	}
-	t.Run("API server stopped", func(t *testing.T) { // one that starts refuses whom it does not know yet
+	t.Run("API server stopped", func(t *testing.T) { // without hasRights: an API server refuses requests until it has loaded the roles
 		c.leavesPodsNothing(t)
 		apiServerStopped(t, c)
 	})
@@ -133,7 +133,7 @@ func (c *cluster) reachEachOther(t *testing.T, ns string, one, other attachedPod
 	for _, name := range slices.Sorted(maps.Keys(one.addresses)) {
 		for i, from := range one.addresses[name] {
 			to := other.addresses[name][i]
-			out, err := c.TryKubectl(t.Context(), "", "exec", "-n", ns, one.name, "--", "ping", "-c", "1", "-W", "5", "-I", from, to)
+			out, err := c.TryKubectl(t.Context(), "", "exec", "-n", ns, one.name, "--", "ping", "-c", "1", "-w", "60", "-I", from, to)
 			if err != nil || name != "eth0" && !strings.Contains(out, "ttl=64 ") {
 				t.Errorf("%s from %s to %s: %v\n%s", name, from, to, err, out)
 			}

@@ -20,25 +20,16 @@ import (
 func TestController(t *testing.T) {
 	c := require(t)
 	c.install(t)
-	c.hasRights(t)
 	ns := c.Namespace(t)
 	c.Kubectl(t, "create", "namespace", networksNS)
 	c.KubectlAfter(t, "delete", "namespace", networksNS)
 
-	c.Kubectl(t, "apply", "-f", acceptance+"/ai-cluster-macvlan/network.yaml")
-	c.Kubectl(t, "apply", "-f", acceptance+"/inject/network.yaml")
+	t.Run("networks", func(t *testing.T) {
+		c.hasRights(t) // before the first controllers go, and their logs with them
+		makesNetworks(t, c)
+		injects(t, c, ns)
+	})
 	c.KubectlAfter(t, "delete", "spiderippools", "--all")
-	c.Kubectl(t, "wait", "-n", networksNS, "--for=condition=Ready", "--timeout", testcluster.Patience.String(), "spidermultusconfigs", "--all")
-	c.Kubectl(t, "wait", "--for=condition=Ready", "--timeout", testcluster.Patience.String(), "spiderippools", "--all")
-	nads := strings.Fields(c.Kubectl(t, "get", "network-attachment-definitions", "-n", networksNS, "-o", "jsonpath={.items[*].metadata.name}"))
-	if len(nads) != 16 {
-		t.Errorf("%d NetworkAttachmentDefinitions, want 16: %v", len(nads), nads)
-	}
-	if out, err := c.TryKubectl(t.Context(), "", "patch", "spiderippool", "gpu1-net11", "--type=merge", "-p", `{"spec":{"gatway":"172.16.11.1"}}`); err == nil || !strings.Contains(err.Error(), `"gateway"`) {
-		t.Errorf("an unknown field: %s%v, want it refused with the name that is meant", out, err)
-	}
-
-	injects(t, c, ns)
 
 	c.Kubectl(t, "scale", "-n", home, controller, "--replicas=0")
 	c.Kubectl(t, "wait", "-n", home, "--for=delete", "pod", "-l", "app.kubernetes.io/name=railhead-controller", "--timeout", testcluster.Patience.String())
@@ -50,6 +41,23 @@ func TestController(t *testing.T) {
 	c.Kubectl(t, "scale", "-n", home, controller, "--replicas=2")
 	c.RolledOut(t, home, controller)
 	c.admits(t) // also what is deleted when the test has ended
+}
+
+// makesNetworks applies the printed networks and wants a NetworkAttachmentDefinition
+// of each, and a misspelt field to be refused.
+func makesNetworks(t *testing.T, c *cluster) {
+	t.Helper()
+	c.Kubectl(t, "apply", "-f", acceptance+"/ai-cluster-macvlan/network.yaml")
+	c.Kubectl(t, "apply", "-f", acceptance+"/inject/network.yaml")
+	c.Kubectl(t, "wait", "-n", networksNS, "--for=condition=Ready", "--timeout", testcluster.Patience.String(), "spidermultusconfigs", "--all")
+	c.Kubectl(t, "wait", "--for=condition=Ready", "--timeout", testcluster.Patience.String(), "spiderippools", "--all")
+	nads := strings.Fields(c.Kubectl(t, "get", "network-attachment-definitions", "-n", networksNS, "-o", "jsonpath={.items[*].metadata.name}"))
+	if len(nads) != 16 {
+		t.Errorf("%d NetworkAttachmentDefinitions, want 16: %v", len(nads), nads)
+	}
+	if out, err := c.TryKubectl(t.Context(), "", "patch", "spiderippool", "gpu1-net11", "--type=merge", "-p", `{"spec":{"gatway":"172.16.11.1"}}`); err == nil || !strings.Contains(err.Error(), `"gateway"`) {
+		t.Errorf("an unknown field: %s%v, want it refused with the name that is meant", out, err)
+	}
 }
 
 // asking is a pod that asks for networks.
