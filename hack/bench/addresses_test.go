@@ -25,7 +25,7 @@ const (
 
 // assignAll has all pods have an address of each rail, as the journal in a
 // directory and the node's lease say then.
-func assignAll(ctx context.Context, dir, node string, uid types.UID, a *apiServer) (err error) {
+func assignAll(ctx context.Context, dir string, a *apiServer) (err error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return err
@@ -36,16 +36,13 @@ func assignAll(ctx context.Context, dir, node string, uid types.UID, a *apiServe
 	}
 	defer func() { err = errors.Join(err, disk.Close()) }()
 	h, err := holder.Open(disk, holder.Options{
-		Node: node, UID: uid, BootID: strings.TrimSpace(string(boot)), Session: "bench", Now: time.Now,
+		Node: a.node.NodeName(), UID: a.uid, BootID: strings.TrimSpace(string(boot)), Session: "bench", Now: time.Now,
 	})
 	if err != nil {
 		return err
 	}
 	h.Occupied(nil)
 	if err := h.Sync(ctx, a); err != nil {
-		return err
-	}
-	if err := h.Observe(a.grant(grants(len(a.pods) + railReserve))); err != nil {
 		return err
 	}
 	for i := range a.pods {

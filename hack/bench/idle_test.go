@@ -142,14 +142,14 @@ func (a *idleAgents) surround(ctx context.Context) error {
 	if a.node, err = simulation.Start(scenario, a.path("node"), time.Now); err != nil {
 		return err
 	}
-	api, uid, err := newAPIServer(ctx, a.node)
+	api, err := newAPIServer(ctx, a.node)
 	if err != nil {
 		return err
 	}
-	if err := assignAll(ctx, a.path("addresses"), a.node.NodeName(), uid, api); err != nil {
+	if err := assignAll(ctx, a.path("addresses"), api); err != nil {
 		return fmt.Errorf("addresses of the pods of %s: %w", node, err)
 	}
-	a.server, err = serve(api.handler(a.node.RESTConfig().Transport), a.path("kubeconfig"))
+	a.server, err = serve(api.handler(), a.path("kubeconfig"))
 	return err
 }
 
