@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -27,7 +28,7 @@ type apiServer struct {
 
 	mu    sync.Mutex
 	noted []string
-	ended bool // the watch that it answered with
+	ended atomic.Bool // the watch that it answered with
 }
 
 func (a *apiServer) answer(ctx context.Context) error {
@@ -50,7 +51,7 @@ func (a *apiServer) questions() Questions {
 			if err := a.answer(ctx); err != nil {
 				return nil, err
 			}
-			context.AfterFunc(ctx, func() { a.ended = true })
+			context.AfterFunc(ctx, func() { a.ended.Store(true) })
 			return watch.NewFake(), nil
 		},
 		Note: func(err error) func() {
@@ -155,7 +156,7 @@ func TestWatchEnds(t *testing.T) {
 					t.Fatal(err)
 				}
 				synctest.Wait()
-				if a.ended {
+				if a.ended.Load() {
 					t.Fatal("it ended at once")
 				}
 				if test.stop {
@@ -163,13 +164,13 @@ func TestWatchEnds(t *testing.T) {
 				} else {
 					time.Sleep(test.till - time.Nanosecond)
 					synctest.Wait()
-					if a.ended {
+					if a.ended.Load() {
 						t.Errorf("it ended before %v", test.till)
 					}
 					time.Sleep(time.Nanosecond)
 				}
 				synctest.Wait()
-				if !a.ended {
+				if !a.ended.Load() {
 					t.Errorf("it goes on after %v", test.till)
 				}
 			})
