@@ -52,7 +52,7 @@ type session struct {
 	wires  []*wire // it, and those on parents
 
 	changes chan []rtnl.Event // empty: what has changed is to be looked up
-	heard   chan *wire        // with frames to receive
+	heard   chan *wire        // those with frames to receive
 	ended   chan struct{}
 	readers sync.WaitGroup
 }
@@ -171,8 +171,8 @@ func (s *session) readEvents() {
 	}
 }
 
-// readFrames tells that there are frames to receive. It leaves them in the
-// socket, where whoever decides that nobody has answered finds all that came.
+// readFrames tells run that a wire has frames. The frames stay in the socket: before
+// run decides that an address is free, it drains the socket and sees every frame.
 func (s *session) readFrames(w *wire) {
 	for w.await() == nil {
 		select {
